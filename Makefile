@@ -1,0 +1,40 @@
+# One entry for people and for machines. `make test` works from a fresh clone: it makes the environment first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Constraints go to every pip call: nothing here may resolve a version of its own choice.
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test lint format clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+env: $(VENV)/.installed  ## make .venv with the package and its development tools
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@echo "Making the environment in $(VENV) (the first time takes a few minutes) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+demo: env  ## grow a small network on data that comes along, and show it
+	@$(BIN)/opgrow demo
+
+test: lint  ## lint, types, tests and the examples in the docstrings
+	$(BIN)/python -m pytest --doctest-modules src tests $(PYTEST_ARGS)
+
+lint: env  ## ruff (rules and format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: env  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove caches and build leftovers (.venv stays)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

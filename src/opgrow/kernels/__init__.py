@@ -1,0 +1,115 @@
+"""How (nodal, pool) and its gradient are computed; `features` chooses the way.
+
+``reference`` is plain torch and serves everything; ``cpu`` is compiled by numba and serves the built-in
+operators in float32. Importing this package compiles nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..operators import OperatorSet
+from . import reference
+from .threads import map_rows
+
+__all__ = ["compiled_features", "features", "reference"]
+
+#: Rows handed to a thread at once.
+_CHUNK_ROWS = 4096
+
+
+def features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
+    """f(rho(psi(x, weight)) + bias), a block's raw output, differentiable: (N, D) to (N, d)."""
+    on_cpu = x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32
+    tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if operator_set.codes is None or not on_cpu or tracing:
+        return reference.features(x, weight, bias, operator_set)
+    return _Features.apply(x, weight, bias, *operator_set.codes)
+
+
+def compiled_features(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, operator_set: OperatorSet, n_threads: int = 1
+) -> np.ndarray:
+    """`features` for float32 arrays and without gradient; any operator set."""
+    codes = operator_set.codes
+    if codes is None:
+        with torch.no_grad():
+            tensors = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
+            return reference.features(*tensors, operator_set).numpy()
+    from . import cpu
+
+    nodal, pool, activation = codes
+    out = np.empty((x.shape[0], weight.shape[1]), np.float32)
+
+    def compute(start: int, stop: int) -> None:
+        rows = out[start:stop]
+        _pool_rows(nodal, pool, x[start:stop], weight, rows)
+        rows += bias
+        cpu.activate(activation, rows.reshape(-1), rows.reshape(-1))
+
+    map_rows(compute, x.shape[0], _CHUNK_ROWS, n_threads)
+    return out
+
+
+def _pool_rows(nodal: int, pool: int, x: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+    from . import cpu
+
+    if pool == cpu.SUM and nodal in (cpu.MULTIPLICATION, cpu.QUADRATIC):
+        np.matmul(x if nodal == cpu.MULTIPLICATION else x * x, weight, out=out)
+    else:
+        cpu.one_pool(nodal, pool, x, weight, out)
+
+
+class _Features(torch.autograd.Function):
+    """The compiled kernels as a differentiable torch function."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, nodal: int, pool: int, activation: int
+    ) -> Tensor:
+        from . import cpu
+
+        rows, columns = x.detach().contiguous().numpy(), weight.detach().contiguous().numpy()
+        shift = bias.detach().numpy()
+        before = np.empty((rows.shape[0], columns.shape[1]), np.float32)
+        out = np.empty_like(before)
+
+        def compute(start: int, stop: int) -> None:
+            _pool_rows(nodal, pool, rows[start:stop], columns, before[start:stop])
+            before[start:stop] += shift
+            cpu.activate(activation, before[start:stop].reshape(-1), out[start:stop].reshape(-1))
+
+        map_rows(compute, rows.shape[0], _CHUNK_ROWS, torch.get_num_threads())
+        ctx.save_for_backward(x, weight)
+        ctx.before, ctx.codes = before, (nodal, pool, activation)
+        return torch.from_numpy(out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        from . import cpu
+
+        x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors)
+        nodal, pool, activation = ctx.codes
+        (n_rows, n_inputs), n_neurons = x.shape, weight.shape[1]
+        slope = grad.detach().contiguous().numpy().copy()
+        cpu.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
+        grad_x = np.empty((n_rows, n_inputs), np.float32)
+        grad_weights = np.zeros((-(-n_rows // _CHUNK_ROWS), n_inputs, n_neurons), np.float32)
+
+        def compute(start: int, stop: int) -> None:
+            rows = stop - start
+            stride = -(-rows // cpu.TILE) * cpu.TILE
+            inputs, grads, back = (np.zeros((n, stride), np.float32) for n in (n_inputs, n_neurons, n_inputs))
+            inputs[:, :rows], grads[:, :rows] = x[start:stop].T, slope[start:stop].T
+            by_weight = grad_weights[start // _CHUNK_ROWS]
+            flat = (inputs.reshape(-1), stride, rows, weight, grads.reshape(-1), by_weight, back.reshape(-1))
+            cpu.pools_backward(nodal, pool, *flat)
+            grad_x[start:stop] = back[:, :rows].T
+
+        map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())
+        by_weight, by_bias = torch.from_numpy(grad_weights.sum(axis=0)), torch.from_numpy(slope.sum(axis=0))
+        return torch.from_numpy(grad_x), by_weight, by_bias, None, None, None

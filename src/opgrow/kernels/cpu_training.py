@@ -1,0 +1,378 @@
+"""One epoch of back-propagation for blocks of any operators, compiled as a single loop.
+
+A training step of a small block is dominated by Python and autograd overhead, so the whole epoch (gather,
+forward, batch norm, dropout, head, loss, backward, Adam, constraints) is one compiled function. All
+parameters live in one flat vector; ``plan`` says where each block's are and which operators it has:
+
+    nodal, pool, activation, n_inputs, n_neurons, offset, layer, first row of its features in the layer
+
+A block's parameters are stored as weight (D, d), bias, scale, shift (d each); after the last block come
+the head's weight (features, outputs) and bias. The head sees the frozen features first, then the last
+layer's. Inside a step, matrices have features as rows and samples, padded to whole tiles, as columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cpu import (
+    MULTIPLICATION,
+    QUADRATIC,
+    SUM,
+    TILE,
+    activate,
+    activation_backward,
+    pools_backward,
+    tile_pools,
+)
+from .cpu_math import ONE, REORDER, TWO, ZERO, compiled, exp
+
+MEAN_SQUARED_ERROR, CROSS_ENTROPY = range(2)
+NODAL, POOL, ACTIVATION, N_INPUTS, N_NEURONS, OFFSET, LAYER, ROW = range(8)
+#: Added to variances, here and in every batch norm of a network.
+EPSILON = np.float32(1e-8)
+_BETA1 = np.float32(0.9)
+_BETA2 = np.float32(0.999)
+#: As in Keras, which the public implementation of the paper used.
+_ADAM_EPSILON = np.float32(1e-7)
+
+
+@compiled()
+def _next_random(state):  # type: ignore[no-untyped-def]
+    """xorshift64*: advance state[0] and return a uniform float32 in [0, 1)."""
+    s = state[0]
+    s ^= s >> np.uint64(12)
+    s ^= s << np.uint64(25)
+    s ^= s >> np.uint64(27)
+    state[0] = s
+    return np.float32((s * np.uint64(2685821657736338717)) >> np.uint64(40)) * np.float32(2.0**-24)
+
+
+@compiled()
+def _gather(source, rows, stride, drop, random, out):  # type: ignore[no-untyped-def]
+    """Columns of ``out`` (features * stride) = the given rows of ``source``, with dropout, padded by 0."""
+    n_features = source.shape[1]
+    keep_scale = ONE / (ONE - drop)
+    for r in range(rows.size):
+        row = rows[r]
+        for k in range(n_features):
+            out[k * stride + r] = source[row, k]
+    for k in range(n_features):
+        if drop > ZERO:
+            for r in range(rows.size):
+                out[k * stride + r] *= ZERO if _next_random(random) < drop else keep_scale
+        for r in range(rows.size, stride):
+            out[k * stride + r] = ZERO
+
+
+@compiled(fastmath=REORDER)
+def _mean(values, at, n):  # type: ignore[no-untyped-def]
+    total = ZERO
+    for r in range(n):
+        total += values[at + r]
+    return total / np.float32(n)
+
+
+@compiled(fastmath=REORDER)
+def _mean_square(values, at, n, centre):  # type: ignore[no-untyped-def]
+    total = ZERO
+    for r in range(n):
+        total += (values[at + r] - centre) * (values[at + r] - centre)
+    return total / np.float32(n)
+
+
+@compiled(fastmath=REORDER)
+def _inner(a, b, at, n):  # type: ignore[no-untyped-def]
+    total = ZERO
+    for r in range(n):
+        total += a[at + r] * b[at + r]
+    return total
+
+
+@compiled()
+def _block_forward(  # type: ignore[no-untyped-def]
+    block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state
+):
+    """Features of one block for a batch, normalised with the batch's own statistics."""
+    n_in, d = block[N_INPUTS], block[N_NEURONS]
+    at = block[OFFSET]
+    weight = theta[at : at + n_in * d].reshape((n_in, d))
+    bias, scale, shift = at + n_in * d, at + n_in * d + d, at + n_in * d + 2 * d
+    first = start * stride
+    size = d * stride
+    if block[POOL] == SUM and (block[NODAL] == MULTIPLICATION or block[NODAL] == QUADRATIC):
+        y = inputs[: n_in * stride].reshape((n_in, stride))
+        if block[NODAL] == QUADRATIC:
+            y = y * y
+        np.dot(weight.T, y, pre[first : first + size].reshape((d, stride)))
+    else:
+        for offset in range(0, n_rows, TILE):
+            for i in range(d):
+                tile_pools(block[NODAL], inputs, stride, offset, weight, i, state)
+                for r in range(TILE):
+                    pre[first + i * stride + offset + r] = state[block[POOL] * TILE + r]
+    for i in range(d):
+        b = theta[bias + i]
+        for r in range(stride):
+            pre[first + i * stride + r] += b
+    activate(block[ACTIVATION], pre[first : first + size], raw[first : first + size])
+    for i in range(d):
+        row = first + i * stride
+        mean = _mean(raw, row, n_rows)
+        deviation = ONE / np.sqrt(_mean_square(raw, row, n_rows, mean) + EPSILON)
+        inverse[start + i] = deviation
+        g, h = theta[scale + i], theta[shift + i]
+        for r in range(n_rows):
+            x = (raw[row + r] - mean) * deviation
+            normal[row + r] = x
+            out[row + r] = g * x + h
+        for r in range(n_rows, stride):
+            out[row + r] = ZERO
+
+
+@compiled()
+def _block_backward(  # type: ignore[no-untyped-def]
+    block, inputs, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, grad_inputs
+):
+    """Turn the gradient by a block's outputs into those by its parameters and inputs."""
+    n_in, d = block[N_INPUTS], block[N_NEURONS]
+    at = block[OFFSET]
+    weight = theta[at : at + n_in * d].reshape((n_in, d))
+    grad_weight = grad_theta[at : at + n_in * d].reshape((n_in, d))
+    bias, scale, shift = at + n_in * d, at + n_in * d + d, at + n_in * d + 2 * d
+    first = start * stride
+    size = d * stride
+    count = np.float32(n_rows)
+    for i in range(d):
+        row = first + i * stride
+        total = _mean(grad, row, n_rows) * count
+        along = _inner(grad, normal, row, n_rows)
+        grad_theta[shift + i] += total
+        grad_theta[scale + i] += along
+        factor = theta[scale + i] * inverse[start + i]
+        for r in range(n_rows):
+            grad[row + r] = factor * (grad[row + r] - (total + normal[row + r] * along) / count)
+        for r in range(n_rows, stride):
+            grad[row + r] = ZERO
+    here = grad[first : first + size]
+    activation_backward(block[ACTIVATION], pre[first : first + size], here)
+    for i in range(d):
+        grad_theta[bias + i] += _mean(grad, first + i * stride, n_rows) * count
+    if block[POOL] == SUM and (block[NODAL] == MULTIPLICATION or block[NODAL] == QUADRATIC):
+        y = inputs[: n_in * stride].reshape((n_in, stride))
+        g = here.reshape((d, stride))
+        if block[NODAL] == QUADRATIC:
+            grad_weight += np.dot(y * y, g.T)
+        else:
+            grad_weight += np.dot(y, g.T)
+        if grad_inputs.size > 0:
+            by_inputs = np.dot(weight, g)
+            if block[NODAL] == QUADRATIC:
+                by_inputs *= TWO * y
+            back = grad_inputs.reshape((n_in, stride))
+            back += by_inputs
+    else:
+        pools_backward(
+            block[NODAL], block[POOL], inputs, stride, n_rows, weight, here, grad_weight, grad_inputs
+        )
+
+
+@compiled()
+def _loss(kind, outputs, target, row_weight, rows, stride):  # type: ignore[no-untyped-def]
+    """Mean weighted loss of a batch; ``outputs`` (outputs * stride) becomes its gradient."""
+    n_outputs = target.shape[1]
+    count = np.float32(rows.size)
+    total = 0.0
+    for r in range(rows.size):
+        weight = row_weight[rows[r]] / count
+        if kind == MEAN_SQUARED_ERROR:
+            for c in range(n_outputs):
+                error = outputs[c * stride + r] - target[rows[r], c]
+                outputs[c * stride + r] = TWO * error * weight / np.float32(n_outputs)
+                total += weight * error * error / np.float32(n_outputs)
+        else:
+            largest = outputs[r]
+            for c in range(1, n_outputs):
+                largest = max(largest, outputs[c * stride + r])
+            norm = ZERO
+            for c in range(n_outputs):
+                norm += exp(outputs[c * stride + r] - largest)
+            log_norm = np.log(norm) + largest
+            for c in range(n_outputs):
+                t = target[rows[r], c]
+                total += weight * t * (log_norm - outputs[c * stride + r])
+                outputs[c * stride + r] = weight * (exp(outputs[c * stride + r] - largest) / norm - t)
+    for c in range(n_outputs):
+        for r in range(rows.size, stride):
+            outputs[c * stride + r] = ZERO
+    return total
+
+
+@compiled()
+def _adam(theta, grad, first, second, decay, rate, step):  # type: ignore[no-untyped-def]
+    """One step of Adam, written as torch.optim.Adam computes it."""
+    size = np.float32(rate / (1.0 - 0.9**step))
+    root = np.float32(np.sqrt(1.0 - 0.999**step))
+    for j in range(theta.size):
+        g = grad[j] + decay[j] * theta[j]
+        first[j] = first[j] + (ONE - _BETA1) * (g - first[j])
+        second[j] = second[j] * _BETA2 + (ONE - _BETA2) * g * g
+        theta[j] -= size * first[j] / (np.sqrt(second[j]) / root + _ADAM_EPSILON)
+
+
+@compiled()
+def _limit_norms(plan, theta, max_norm):  # type: ignore[no-untyped-def]
+    for b in range(plan.shape[0]):
+        n_in, d, at = plan[b, N_INPUTS], plan[b, N_NEURONS], plan[b, OFFSET]
+        for i in range(d):
+            total = ZERO
+            for k in range(n_in):
+                total += theta[at + k * d + i] * theta[at + k * d + i]
+            norm = np.sqrt(total)
+            if norm > max_norm:
+                for k in range(n_in):
+                    theta[at + k * d + i] *= max_norm / norm
+
+
+@compiled()
+def _all_finite(values):  # type: ignore[no-untyped-def]
+    total = ZERO
+    for j in range(values.size):
+        total += values[j] * ZERO
+    return total == ZERO
+
+
+@compiled()
+def train_epoch(  # type: ignore[no-untyped-def]
+    x,
+    frozen,
+    target,
+    row_weight,
+    order,
+    bounds,
+    plan,
+    widths,
+    theta,
+    first,
+    second,
+    decay,
+    step,
+    rate,
+    loss,
+    dropout,
+    input_dropout,
+    max_norm,
+    seed,
+):
+    """Train for one epoch, in place.
+
+    Parameters
+    ----------
+    x, frozen, target : (N, D), (N, F) and (N, outputs) float32
+    row_weight : (N,) float32 with mean 1
+    order : (N,) int64, the shuffled rows; batch b is ``order[bounds[b]:bounds[b + 1]]``
+    plan : (blocks, 8) int64; widths : (layers,) int64, features of each layer
+    theta, first, second, decay : (parameters,) float32; Adam's moments and the decay of each parameter
+    step : int, steps taken before this epoch; rate : learning rate
+    loss : int; dropout, input_dropout, max_norm : float32 (0: off); seed : uint64, not 0
+
+    Returns
+    -------
+    mean loss over the epoch's batches, steps taken so far, batches skipped for non-finite gradients
+    """
+    n_layers = widths.size
+    n_outputs = target.shape[1]
+    n_frozen = frozen.shape[1]
+    n_features = n_frozen + widths[n_layers - 1]
+    total_width = widths.sum()
+    largest = 0
+    for b in range(bounds.size - 1):
+        largest = max(largest, bounds[b + 1] - bounds[b])
+    stride = (largest + TILE - 1) // TILE * TILE
+
+    layer_row = np.zeros(n_layers + 1, np.int64)
+    for layer in range(n_layers):
+        layer_row[layer + 1] = layer_row[layer] + widths[layer]
+    inputs = np.empty(x.shape[1] * stride, np.float32)
+    pre = np.empty(total_width * stride, np.float32)
+    raw = np.empty(total_width * stride, np.float32)
+    normal = np.zeros(total_width * stride, np.float32)
+    out = np.empty(total_width * stride, np.float32)
+    keep = np.empty(total_width * stride if dropout > ZERO else 0, np.float32)
+    grad = np.empty(total_width * stride, np.float32)
+    inverse = np.empty(total_width, np.float32)
+    features = np.empty(n_features * stride, np.float32)
+    outputs = np.empty(n_outputs * stride, np.float32)
+    grad_theta = np.empty(theta.size, np.float32)
+    state = np.empty(6 * TILE, np.float32)
+    nothing = np.empty(0, np.float32)
+    random = np.empty(1, np.uint64)
+    random[0] = seed
+
+    head_at = theta.size - n_features * n_outputs - n_outputs
+    head = theta[head_at : head_at + n_features * n_outputs].reshape((n_features, n_outputs))
+    head_bias = head_at + n_features * n_outputs
+    grad_head = grad_theta[head_at : head_at + n_features * n_outputs].reshape((n_features, n_outputs))
+    feature_matrix = features.reshape((n_features, stride))
+    output_matrix = outputs.reshape((n_outputs, stride))
+    last = layer_row[n_layers - 1] * stride
+    end = total_width * stride
+    keep_scale = ONE / (ONE - dropout)
+    epoch_loss = 0.0
+    skipped = 0
+
+    for batch in range(bounds.size - 1):
+        rows = order[bounds[batch] : bounds[batch + 1]]
+        n_rows = rows.size
+        _gather(x, rows, stride, input_dropout, random, inputs)
+        _gather(frozen, rows, stride, dropout, random, features)
+        for b in range(plan.shape[0]):
+            layer = plan[b, LAYER]
+            start = layer_row[layer] + plan[b, ROW]
+            if layer == 0:
+                source = inputs
+            else:
+                source = out[layer_row[layer - 1] * stride : layer_row[layer] * stride]
+            _block_forward(
+                plan[b], source, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state
+            )
+            if dropout > ZERO:
+                for j in range(start * stride, (start + plan[b, N_NEURONS]) * stride):
+                    keep[j] = ZERO if _next_random(random) < dropout else keep_scale
+                    out[j] *= keep[j]
+        features[n_frozen * stride :] = out[last:end]
+        np.dot(head.T, feature_matrix, output_matrix)
+        for c in range(n_outputs):
+            for r in range(stride):
+                outputs[c * stride + r] += theta[head_bias + c]
+        epoch_loss += _loss(loss, outputs, target, row_weight, rows, stride)
+
+        grad_theta[:] = ZERO
+        np.dot(feature_matrix, output_matrix.T, grad_head)
+        for c in range(n_outputs):
+            grad_theta[head_bias + c] = _mean(outputs, c * stride, n_rows) * np.float32(n_rows)
+        grad[:last] = ZERO
+        np.dot(head[n_frozen:], output_matrix, grad[last:end].reshape((widths[n_layers - 1], stride)))
+        for b in range(plan.shape[0] - 1, -1, -1):
+            layer = plan[b, LAYER]
+            start = layer_row[layer] + plan[b, ROW]
+            if dropout > ZERO:
+                for j in range(start * stride, (start + plan[b, N_NEURONS]) * stride):
+                    grad[j] *= keep[j]
+            if layer == 0:
+                source = inputs
+                back = nothing
+            else:
+                source = out[layer_row[layer - 1] * stride : layer_row[layer] * stride]
+                back = grad[layer_row[layer - 1] * stride : layer_row[layer] * stride]
+            _block_backward(
+                plan[b], source, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, back
+            )
+        if not _all_finite(grad_theta):
+            skipped += 1
+            continue
+        step += 1
+        _adam(theta, grad_theta, first, second, decay, rate, step)
+        if max_norm > ZERO:
+            _limit_norms(plan, theta, max_norm)
+    return epoch_loss / (bounds.size - 1), step, skipped
