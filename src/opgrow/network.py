@@ -128,13 +128,17 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
-        self.register_buffer("input_mean", torch.zeros(n_inputs) if input_mean is None else input_mean)
-        self.register_buffer("input_scale", torch.ones(n_inputs) if input_scale is None else input_scale)
+        # In double precision, for inputs whose mean is large and whose deviation is small.
+        mean = torch.zeros(n_inputs) if input_mean is None else input_mean
+        scale = torch.ones(n_inputs) if input_scale is None else input_scale
+        self.register_buffer("input_mean", mean.to(torch.float64))
+        self.register_buffer("input_scale", scale.to(torch.float64))
         self.layers = nn.ModuleList(layers)
         self.head = nn.Linear(layers[-1].n_neurons if layers else n_inputs, n_outputs)
 
     def standardize(self, x: Tensor) -> Tensor:
-        return (x - self.input_mean) / self.input_scale
+        """(x - input_mean) / input_scale, in the precision of the weights."""
+        return ((x - self.input_mean) / self.input_scale).to(self.head.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.standardize(x)

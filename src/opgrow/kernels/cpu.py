@@ -97,57 +97,97 @@ def _inside(x):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _multiplication_grad(y, w):  # type: ignore[no-untyped-def]
-    return w * y, y, w
+def _multiplication_by_weight(y, w):  # type: ignore[no-untyped-def]
+    return w * y, y
 
 
 @compiled(inline="always")
-def _exponential_grad(y, w):  # type: ignore[no-untyped-def]
+def _multiplication_by_input(y, w):  # type: ignore[no-untyped-def]
+    return w
+
+
+@compiled(inline="always")
+def _exponential_by_weight(y, w):  # type: ignore[no-untyped-def]
     z = bounded_exp2m1(w * LOG2E * y)
-    slope = (z + ONE) * _inside(w * y)
-    return z, y * slope, w * slope
+    return z, y * (z + ONE) * _inside(w * y)
 
 
 @compiled(inline="always")
-def _harmonic_grad(y, w):  # type: ignore[no-untyped-def]
+def _exponential_by_input(y, w):  # type: ignore[no-untyped-def]
+    return w * bounded_exp2(w * LOG2E * y) * _inside(w * y)
+
+
+@compiled(inline="always")
+def _harmonic_by_weight(y, w):  # type: ignore[no-untyped-def]
     sine, cosine = sin_cos_pi(w * INV_PI * y)
-    return sine, y * cosine, w * cosine
+    return sine, y * cosine
 
 
 @compiled(inline="always")
-def _quadratic_grad(y, w):  # type: ignore[no-untyped-def]
-    return w * (y * y), y * y, TWO * w * y
+def _harmonic_by_input(y, w):  # type: ignore[no-untyped-def]
+    return w * sin_cos_pi(w * INV_PI * y)[1]
 
 
 @compiled(inline="always")
-def _gaussian_grad(y, w):  # type: ignore[no-untyped-def]
+def _quadratic_by_weight(y, w):  # type: ignore[no-untyped-def]
+    return w * (y * y), y * y
+
+
+@compiled(inline="always")
+def _quadratic_by_input(y, w):  # type: ignore[no-untyped-def]
+    return TWO * w * y
+
+
+@compiled(inline="always")
+def _gaussian_by_weight(y, w):  # type: ignore[no-untyped-def]
     a = w * (y * y)
     e = bounded_exp2(-a * LOG2E)
-    inside = _inside(a)
-    return w * e, e * (ONE - a * inside), -TWO * w * w * y * e * inside
+    return w * e, e * (ONE - a * _inside(a))
 
 
 @compiled(inline="always")
-def _dog_grad(y, w):  # type: ignore[no-untyped-def]
+def _gaussian_by_input(y, w):  # type: ignore[no-untyped-def]
+    a = w * (y * y)
+    return -TWO * w * w * y * bounded_exp2(-a * LOG2E) * _inside(a)
+
+
+@compiled(inline="always")
+def _dog_by_weight(y, w):  # type: ignore[no-untyped-def]
     a = w * (y * y)
     e = bounded_exp2(-a * LOG2E)
-    a_inside = a * _inside(a)
-    return w * y * e, y * e * (ONE - a_inside), w * e * (ONE - TWO * a_inside)
+    return w * y * e, y * e * (ONE - a * _inside(a))
 
 
 @compiled(inline="always")
-def _pygop_quadratic_grad(y, w):  # type: ignore[no-untyped-def]
+def _dog_by_input(y, w):  # type: ignore[no-untyped-def]
+    a = w * (y * y)
+    return w * bounded_exp2(-a * LOG2E) * (ONE - TWO * a * _inside(a))
+
+
+@compiled(inline="always")
+def _pygop_quadratic_by_weight(y, w):  # type: ignore[no-untyped-def]
     c = clamp(y, -CLAMP, CLAMP)
-    return w * c * w * c, TWO * w * c * c, TWO * w * w * c * _inside(y)
+    return w * c * w * c, TWO * w * c * c
 
 
 @compiled(inline="always")
-def _pygop_dog_grad(y, w):  # type: ignore[no-untyped-def]
+def _pygop_quadratic_by_input(y, w):  # type: ignore[no-untyped-def]
+    return TWO * w * w * y * _inside(y)
+
+
+@compiled(inline="always")
+def _pygop_dog_by_weight(y, w):  # type: ignore[no-untyped-def]
     c = clamp(y, -CLAMP, CLAMP)
     a = w * (c * c)
     e = bounded_exp2(-a * LOG2E)
-    a_inside = a * _inside(a)
-    return w * y * e, y * e * (ONE - a_inside), w * e * (ONE - TWO * a_inside * _inside(y))
+    return w * y * e, y * e * (ONE - a * _inside(a))
+
+
+@compiled(inline="always")
+def _pygop_dog_by_input(y, w):  # type: ignore[no-untyped-def]
+    c = clamp(y, -CLAMP, CLAMP)
+    a = w * (c * c)
+    return w * bounded_exp2(-a * LOG2E) * (ONE - TWO * a * _inside(a) * _inside(y))
 
 
 # --- forward: running pools over one tile of rows ---------------------------------------------------
@@ -293,127 +333,126 @@ def one_pool(nodal, pool, x, weight, out):  # type: ignore[no-untyped-def]
 
 
 # --- backward ---------------------------------------------------------------------------------------
+#
+# For one neuron and tile, z and its derivatives are stored for all inputs, each (D * TILE), with the
+# neuron's weights spread out to the same shape: long flat loops over contiguous memory.
 
 
-def _tile_derivatives(psi_grad: Any) -> Any:
-    """Build the loop that stores z and its derivatives by weight and input.
+def _derivatives(psi_by_weight: Any, psi_by_input: Any) -> Any:
+    """Build the two loops that store z with its derivative by the weight, and that by the input.
 
-    Both derivatives are (D * TILE); z is preceded and followed by two rows of zeros, so that the
-    correlations need no special cases at the ends.
+    z is preceded and followed by two rows of zeros, so that the correlations need no special cases.
     """
 
     @compiled()
-    def derivatives(  # type: ignore[no-untyped-def]
-        inputs, stride, offset, weight, neuron, z, by_weight, by_input
-    ):
-        for k in range(weight.shape[0]):
-            w = weight[k, neuron]
-            for r in range(TILE):
-                value, dw, dy = psi_grad(inputs[k * stride + offset + r], w)
-                z[(k + 2) * TILE + r] = value
-                by_weight[k * TILE + r] = dw
-                by_input[k * TILE + r] = dy
+    def by_weight(y, w, z, derivative):  # type: ignore[no-untyped-def]
+        for j in range(y.size):
+            value, slope = psi_by_weight(y[j], w[j])
+            z[j + 2 * TILE] = value
+            derivative[j] = slope
 
-    return derivatives
+    @compiled()
+    def by_input(y, w, derivative):  # type: ignore[no-untyped-def]
+        for j in range(y.size):
+            derivative[j] = psi_by_input(y[j], w[j])
+
+    return by_weight, by_input
 
 
-_grad_multiplication = _tile_derivatives(_multiplication_grad)
-_grad_exponential = _tile_derivatives(_exponential_grad)
-_grad_harmonic = _tile_derivatives(_harmonic_grad)
-_grad_quadratic = _tile_derivatives(_quadratic_grad)
-_grad_gaussian = _tile_derivatives(_gaussian_grad)
-_grad_dog = _tile_derivatives(_dog_grad)
-_grad_pygop_quadratic = _tile_derivatives(_pygop_quadratic_grad)
-_grad_pygop_dog = _tile_derivatives(_pygop_dog_grad)
+_multiplication_weight, _multiplication_input = _derivatives(_multiplication_by_weight, _multiplication_by_input)
+_exponential_weight, _exponential_input = _derivatives(_exponential_by_weight, _exponential_by_input)
+_harmonic_weight, _harmonic_input = _derivatives(_harmonic_by_weight, _harmonic_by_input)
+_quadratic_weight, _quadratic_input = _derivatives(_quadratic_by_weight, _quadratic_by_input)
+_gaussian_weight, _gaussian_input = _derivatives(_gaussian_by_weight, _gaussian_by_input)
+_dog_weight, _dog_input = _derivatives(_dog_by_weight, _dog_by_input)
+_pygop_quadratic_weight, _pygop_quadratic_input = _derivatives(
+    _pygop_quadratic_by_weight, _pygop_quadratic_by_input
+)
+_pygop_dog_weight, _pygop_dog_input = _derivatives(_pygop_dog_by_weight, _pygop_dog_by_input)
 
 
 @compiled()
-def _derivatives(  # type: ignore[no-untyped-def]
-    nodal, inputs, stride, offset, weight, neuron, z, by_weight, by_input
-):
+def _weight_derivatives(nodal, y, w, z, derivative):  # type: ignore[no-untyped-def]
     if nodal == MULTIPLICATION:
-        _grad_multiplication(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _multiplication_weight(y, w, z, derivative)
     elif nodal == EXPONENTIAL:
-        _grad_exponential(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _exponential_weight(y, w, z, derivative)
     elif nodal == HARMONIC:
-        _grad_harmonic(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _harmonic_weight(y, w, z, derivative)
     elif nodal == QUADRATIC:
-        _grad_quadratic(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _quadratic_weight(y, w, z, derivative)
     elif nodal == GAUSSIAN:
-        _grad_gaussian(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _gaussian_weight(y, w, z, derivative)
     elif nodal == DOG:
-        _grad_dog(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _dog_weight(y, w, z, derivative)
     elif nodal == PYGOP_QUADRATIC:
-        _grad_pygop_quadratic(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _pygop_quadratic_weight(y, w, z, derivative)
     else:
-        _grad_pygop_dog(inputs, stride, offset, weight, neuron, z, by_weight, by_input)
+        _pygop_dog_weight(y, w, z, derivative)
 
 
-@compiled(fastmath=REORDER)
-def _sum_weight(grad, at, by_weight, k):  # type: ignore[no-untyped-def]
-    total = ZERO
-    for r in range(TILE):
-        total += grad[at + r] * by_weight[k * TILE + r]
-    return total
-
-
-@compiled(fastmath=REORDER)
-def _correlation1_weight(grad, at, by_weight, k, z):  # type: ignore[no-untyped-def]
-    total = ZERO
-    for r in range(TILE):
-        slope = z[(k + 1) * TILE + r] + z[(k + 3) * TILE + r]
-        total += grad[at + r] * slope * by_weight[k * TILE + r]
-    return total
+@compiled()
+def _input_derivatives(nodal, y, w, derivative):  # type: ignore[no-untyped-def]
+    if nodal == MULTIPLICATION:
+        _multiplication_input(y, w, derivative)
+    elif nodal == EXPONENTIAL:
+        _exponential_input(y, w, derivative)
+    elif nodal == HARMONIC:
+        _harmonic_input(y, w, derivative)
+    elif nodal == QUADRATIC:
+        _quadratic_input(y, w, derivative)
+    elif nodal == GAUSSIAN:
+        _gaussian_input(y, w, derivative)
+    elif nodal == DOG:
+        _dog_input(y, w, derivative)
+    elif nodal == PYGOP_QUADRATIC:
+        _pygop_quadratic_input(y, w, derivative)
+    else:
+        _pygop_dog_input(y, w, derivative)
 
 
 @compiled(inline="always")
-def _correlation2_slope(z, k, r):  # type: ignore[no-untyped-def]
-    before, after = z[(k + 1) * TILE + r], z[(k + 3) * TILE + r]
-    return z[k * TILE + r] * before + before * after + after * z[(k + 4) * TILE + r]
+def _pool_slope(pool, z, at):  # type: ignore[no-untyped-def]
+    """d rho / d z at one place, for the sum and the correlations; z is padded by two rows."""
+    if pool == SUM:
+        return ONE
+    before, after = z[at + TILE], z[at + 3 * TILE]
+    if pool == CORRELATION1:
+        return before + after
+    return z[at] * before + before * after + after * z[at + 4 * TILE]
 
 
+# The sums over rows may be reordered; nothing in here rounds by adding constants.
 @compiled(fastmath=REORDER)
-def _correlation2_weight(grad, at, by_weight, k, z):  # type: ignore[no-untyped-def]
-    total = ZERO
-    for r in range(TILE):
-        total += grad[at + r] * _correlation2_slope(z, k, r) * by_weight[k * TILE + r]
-    return total
+def _add_weight_gradient(pool, z, derivative, grad, grad_at, grad_weight, neuron):  # type: ignore[no-untyped-def]
+    for k in range(grad_weight.shape[0]):
+        total = ZERO
+        if pool == SUM:
+            for r in range(TILE):
+                total += grad[grad_at + r] * derivative[k * TILE + r]
+        elif pool == CORRELATION1:
+            for r in range(TILE):
+                slope = _pool_slope(CORRELATION1, z, k * TILE + r)
+                total += grad[grad_at + r] * slope * derivative[k * TILE + r]
+        else:
+            for r in range(TILE):
+                slope = _pool_slope(CORRELATION2, z, k * TILE + r)
+                total += grad[grad_at + r] * slope * derivative[k * TILE + r]
+        grad_weight[k, neuron] += total
 
 
 @compiled()
-def _linear_backward(  # type: ignore[no-untyped-def]
-    pool, z, by_weight, by_input, n_inputs, grad, at, grad_weight, neuron, grad_inputs, stride, offset
-):
-    """Gradients of the sum and the correlations for one neuron and tile."""
-    for k in range(n_inputs):
-        if pool == SUM:
-            grad_weight[k, neuron] += _sum_weight(grad, at, by_weight, k)
-        elif pool == CORRELATION1:
-            grad_weight[k, neuron] += _correlation1_weight(grad, at, by_weight, k, z)
-        else:
-            grad_weight[k, neuron] += _correlation2_weight(grad, at, by_weight, k, z)
-    if grad_inputs.size == 0:
-        return
+def _add_input_gradient(pool, z, derivative, grad, grad_at, grad_inputs, stride, offset, n_inputs):  # type: ignore[no-untyped-def]
     for k in range(n_inputs):
         to = k * stride + offset
-        if pool == SUM:
-            for r in range(TILE):
-                grad_inputs[to + r] += grad[at + r] * by_input[k * TILE + r]
-        elif pool == CORRELATION1:
-            for r in range(TILE):
-                slope = z[(k + 1) * TILE + r] + z[(k + 3) * TILE + r]
-                grad_inputs[to + r] += grad[at + r] * slope * by_input[k * TILE + r]
-        else:
-            for r in range(TILE):
-                slope = _correlation2_slope(z, k, r)
-                grad_inputs[to + r] += grad[at + r] * slope * by_input[k * TILE + r]
+        for r in range(TILE):
+            slope = _pool_slope(pool, z, k * TILE + r)
+            grad_inputs[to + r] += grad[grad_at + r] * slope * derivative[k * TILE + r]
 
 
 @compiled()
-def _maximum_backward(  # type: ignore[no-untyped-def]
-    z, by_weight, by_input, n_inputs, grad, at, grad_weight, neuron, grad_inputs, stride, offset, largest, where
-):
-    """Gradients of the maximum for one neuron and tile: all to the first of the largest inputs."""
+def _largest_inputs(z, n_inputs, largest, where):  # type: ignore[no-untyped-def]
+    """The first input with the largest z, for each row of a tile."""
     for r in range(TILE):
         largest[r] = z[2 * TILE + r]
         where[r] = 0
@@ -422,11 +461,6 @@ def _maximum_backward(  # type: ignore[no-untyped-def]
             bigger = z[(k + 2) * TILE + r] > largest[r]
             largest[r] = z[(k + 2) * TILE + r] if bigger else largest[r]
             where[r] = np.int32(k) if bigger else where[r]
-    for r in range(TILE):
-        k = where[r]
-        grad_weight[k, neuron] += grad[at + r] * by_weight[k * TILE + r]
-        if grad_inputs.size > 0:
-            grad_inputs[k * stride + offset + r] += grad[at + r] * by_input[k * TILE + r]
 
 
 @compiled()
@@ -439,35 +473,37 @@ def pools_backward(  # type: ignore[no-untyped-def]
     (d * stride) with zeros in the padding. An empty ``grad_inputs`` skips the gradient by the inputs.
     """
     n_inputs, n_neurons = weight.shape
+    y = np.empty(n_inputs * TILE, np.float32)
+    w = np.empty(n_inputs * TILE, np.float32)
     z = np.zeros((n_inputs + 4) * TILE, np.float32)
-    by_weight = np.empty(n_inputs * TILE, np.float32)
-    by_input = np.empty(n_inputs * TILE, np.float32)
+    derivative = np.empty(n_inputs * TILE, np.float32)
     largest = np.empty(TILE, np.float32)
     where = np.empty(TILE, np.int32)
     for offset in range(0, n_rows, TILE):
+        for k in range(n_inputs):
+            for r in range(TILE):
+                y[k * TILE + r] = inputs[k * stride + offset + r]
         for i in range(n_neurons):
-            _derivatives(nodal, inputs, stride, offset, weight, i, z, by_weight, by_input)
             at = i * stride + offset
+            for k in range(n_inputs):
+                for r in range(TILE):
+                    w[k * TILE + r] = weight[k, i]
+            _weight_derivatives(nodal, y, w, z, derivative)
             if pool == MAXIMUM:
-                _maximum_backward(
-                    z,
-                    by_weight,
-                    by_input,
-                    n_inputs,
-                    grad,
-                    at,
-                    grad_weight,
-                    i,
-                    grad_inputs,
-                    stride,
-                    offset,
-                    largest,
-                    where,
-                )
+                _largest_inputs(z, n_inputs, largest, where)
+                for r in range(TILE):
+                    grad_weight[where[r], i] += grad[at + r] * derivative[where[r] * TILE + r]
             else:
-                _linear_backward(
-                    pool, z, by_weight, by_input, n_inputs, grad, at, grad_weight, i, grad_inputs, stride, offset
-                )
+                _add_weight_gradient(pool, z, derivative, grad, at, grad_weight, i)
+            if grad_inputs.size == 0:
+                continue
+            _input_derivatives(nodal, y, w, derivative)
+            if pool == MAXIMUM:
+                for r in range(TILE):
+                    to = where[r] * stride + offset + r
+                    grad_inputs[to] += grad[at + r] * derivative[where[r] * TILE + r]
+            else:
+                _add_input_gradient(pool, z, derivative, grad, at, grad_inputs, stride, offset, n_inputs)
 
 
 # --- activations ------------------------------------------------------------------------------------
