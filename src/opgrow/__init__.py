@@ -1,26 +1,36 @@
-"""opgrow grows compact neural networks of generalized operational perceptrons from data."""
+"""opgrow grows compact neural networks of generalized operational perceptrons from data.
+
+The public names are imported when they are first used: torch and scikit-learn take seconds to import, which
+``opgrow --help`` should not take.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .callbacks import Callback
-from .estimators import (
-    HeMLGOPClassifier,
-    HeMLGOPRegressor,
-    HeMLRNClassifier,
-    HeMLRNRegressor,
-    HoMLGOPClassifier,
-    HoMLGOPRegressor,
-    HoMLRNClassifier,
-    HoMLRNRegressor,
-)
-from .network import Block, Layer, Network
-from .operators import (
-    PERCEPTRON,
-    OperatorSet,
-    operator_sets,
-    register_activation,
-    register_nodal,
-    register_pool,
-)
+
+if TYPE_CHECKING:
+    from .callbacks import Callback
+    from .estimators import (
+        HeMLGOPClassifier,
+        HeMLGOPRegressor,
+        HeMLRNClassifier,
+        HeMLRNRegressor,
+        HoMLGOPClassifier,
+        HoMLGOPRegressor,
+        HoMLRNClassifier,
+        HoMLRNRegressor,
+    )
+    from .network import Block, Layer, Network
+    from .operators import (
+        PERCEPTRON,
+        OperatorSet,
+        operator_sets,
+        register_activation,
+        register_nodal,
+        register_pool,
+    )
+    from .persistence import load
 
 __all__ = [
     "PERCEPTRON",
@@ -38,8 +48,39 @@ __all__ = [
     "Network",
     "OperatorSet",
     "__version__",
+    "load",
     "operator_sets",
     "register_activation",
     "register_nodal",
     "register_pool",
 ]
+
+_HOMES = {
+    "callbacks": ("Callback",),
+    "network": ("Block", "Layer", "Network"),
+    "operators": (
+        "PERCEPTRON",
+        "OperatorSet",
+        "operator_sets",
+        "register_activation",
+        "register_nodal",
+        "register_pool",
+    ),
+    "persistence": ("load",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_SUBMODULES = (*_HOMES, "data", "datasets", "estimators", "growth", "kernels", "progress")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME_OF.get(name, 'estimators')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from . import methods
 from .callbacks import Callback, broadcast
 from .growth import Growth, GrowthSettings, GrowthStep, Method, Problem
+from .kernels.warmup import warm_up
 from .network import Network
 from .operators import library
 from .preparation import as_array, moments, one_hot, split_rows, standardized
@@ -70,6 +71,9 @@ _PARAMETERS = """
         callable takes outputs and targets, both (n, outputs), and returns one loss per row.
     learning_rates, epochs : sequences of float and int, default=(0.01, 0.001, 0.0001), (20, 40, 40)
         Schedule of the tuning of a block.
+    patience : int or None, default=10
+        Epochs without a better score after which a learning rate gives way to the next one; None never
+        cuts the schedule short.
     batch_size : int, default=32
     dropout : float or sequence of float, default=(0.1, 0.3)
         Dropout on hidden features; from several values the first block chooses.
@@ -131,6 +135,7 @@ class _GrowingEstimator(BaseEstimator):
         loss: Any = "auto",
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
         epochs: Sequence[int] = (20, 40, 40),
+        patience: int | None = 10,
         batch_size: int = 32,
         dropout: float | Sequence[float] = (0.1, 0.3),
         input_dropout: float = 0.0,
@@ -178,6 +183,7 @@ class _GrowingEstimator(BaseEstimator):
             "dropout": 0.3,
             "weight_decay": 1e-4,
             "max_layers": 8,
+            "patience": None,
             "validation_fraction": 0.0,
         }
         if scale == "large":
@@ -231,6 +237,7 @@ class _GrowingEstimator(BaseEstimator):
             from .progress import Progress
 
             callbacks.append(Progress())
+        warm_up()
         growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
         network = growth.run()
         with torch.no_grad():
@@ -287,6 +294,7 @@ class _GrowingEstimator(BaseEstimator):
         dropouts = _values("dropout", self.dropout, lambda v: 0 <= v < 1, "in [0, 1)")
         common = {
             "loss": loss,
+            "patience": self.patience,
             "batch_size": int(self.batch_size),
             "dropout": dropouts[0],
             "input_dropout": float(self.input_dropout),
@@ -362,6 +370,9 @@ class _GrowingEstimator(BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, numbers.Real) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
+        patience = self.patience
+        if patience is not None and (not isinstance(patience, numbers.Integral) or patience < 1):
+            raise ValueError(f"patience must be None or an integer of at least 1, got {patience!r}")
         decay = self.weight_decay
         if decay != "auto" and not (isinstance(decay, numbers.Real) and 0 <= decay < np.inf):
             raise ValueError(f"weight_decay must be 'auto' or a number of at least 0, got {decay!r}")

@@ -59,15 +59,15 @@ class Schur:
     Attributes
     ----------
     projection : (k, p, m) what the accepted features explain of the new ones
-    factor : (k, m, m) lower Cholesky factor of the Schur complement
-    reduced : (k, m, C) factor^-1 times the new features' residual targets
+    whiten : (k, m, m) inverse of the lower Cholesky factor of the Schur complement
+    reduced : (k, m, C) whiten times the new features' residual targets
     new_head, old_head : (k, m, C) and (k, p, C)
     squared_error, objective, freedom : (k,) errors, errors plus penalty, effective parameters
     valid : (k,) False where the numbers were not finite or S not positive definite
     """
 
     projection: Tensor
-    factor: Tensor
+    whiten: Tensor
     reduced: Tensor
     new_head: Tensor
     old_head: Tensor
@@ -107,29 +107,34 @@ def update(base: Base, cross: Tensor, gram: Tensor, target: Tensor) -> Schur:
     target : (k, m, C) h'W(Y - mean)
     """
     k, p, m = cross.shape
-    valid = torch.stack([t.reshape(k, -1).isfinite().all(dim=1) for t in (cross, gram, target)]).all(dim=0)
-    cross, gram, target = (torch.where(valid[:, None, None], t, 0.0) for t in (cross, gram, target))
-    flat = cross.permute(1, 0, 2).reshape(p, k * m)
-    projection = torch.cholesky_solve(flat, base.factor) if p else flat
-    projection = projection.reshape(p, k, m).permute(1, 0, 2)
+    # A sum is finite only if all of its terms are; far cheaper than looking at every one.
+    valid = sum(tensor.sum(dim=(1, 2)) for tensor in (cross, gram, target)).isfinite()  # type: ignore[union-attr]
+    if not valid.all():
+        cross, gram, target = (torch.where(valid[:, None, None], t, 0.0) for t in (cross, gram, target))
     identity = torch.eye(m, dtype=gram.dtype)
-    schur = gram + base.ridge * identity - cross.mT @ projection
-    factor, positive = _cholesky((schur + schur.mT) / 2)
-    residual_target = target - projection.mT @ base.target
-    reduced = torch.linalg.solve_triangular(factor, residual_target, upper=False)
-    new_head = torch.linalg.solve_triangular(factor.mT, reduced, upper=True)
+    schur = gram + base.ridge * identity
+    projection = cross
+    if p:
+        flat = cross.permute(1, 0, 2).reshape(p, k * m)
+        projection = torch.cholesky_solve(flat, base.factor).reshape(p, k, m).permute(1, 0, 2)
+        schur -= cross.mT @ projection
+        target = target - projection.mT @ base.target
+    factor, positive = _cholesky(schur)
+    whiten = torch.linalg.solve_triangular(factor, identity, upper=False)
+    reduced = whiten @ target
+    new_head = whiten.mT @ reduced
     old_head = base.head - projection @ new_head
     objective = base.objective - reduced.square().sum(dim=(1, 2))
     penalty = new_head.square().sum(dim=(1, 2)) + old_head.square().sum(dim=(1, 2))
     squared_error = (objective - base.ridge * penalty).clamp_min(0.0)
     # Trace of (G + c I)^-1, by blocks: tr A^-1 + tr S^-1 (I + K'K).
-    inner = identity + projection.mT @ projection
-    trace = torch.cholesky_solve(inner, factor).diagonal(dim1=1, dim2=2).sum(dim=1)
+    trace = whiten.square().sum(dim=(1, 2))
     if p:
-        trace = trace + torch.cholesky_inverse(base.factor).diagonal().sum()
+        trace += (projection @ whiten.mT).square().sum(dim=(1, 2))
+        trace += torch.cholesky_inverse(base.factor).diagonal().sum()
     freedom = 1 + p + m - base.ridge * trace
-    ok = valid & positive & squared_error.isfinite()
-    return Schur(projection, factor, reduced, new_head, old_head, squared_error, objective, freedom, ok)
+    valid = valid & positive & squared_error.isfinite()
+    return Schur(projection, whiten, reduced, new_head, old_head, squared_error, objective, freedom, valid)
 
 
 def solve_head(gram: Tensor, target: Tensor, ridge: float) -> Tensor:
@@ -142,6 +147,8 @@ def _cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
     if matrix.shape[-1] == 0:
         return matrix, torch.ones(matrix.shape[:-2], dtype=torch.bool)
     factor, info = torch.linalg.cholesky_ex(matrix)
-    good = (info == 0) & factor.isfinite().all(dim=-1).all(dim=-1)
-    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
-    return torch.where(good[..., None, None], factor, identity), good
+    good = (info == 0) & factor.diagonal(dim1=-2, dim2=-1).sum(dim=-1).isfinite()
+    if not good.all():
+        identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+        factor = torch.where(good[..., None, None], factor, identity)
+    return factor, good

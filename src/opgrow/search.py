@@ -292,7 +292,8 @@ def _gather(rows: Rows, draws: Sequence[_Draw], n_threads: int) -> _Sums:
 
 
 def _set_provisional(sums: _Sums, h: np.ndarray) -> None:
-    """Shift and scale from the first chunk, so that float32 products neither cancel nor overflow."""
+    """Shift and scale from the first rows, so that float32 products neither cancel nor overflow."""
+    h = h[:, :, :256]
     with np.errstate(all="ignore"):
         mean = h.mean(axis=2, dtype=np.float64)
         deviation = h.std(axis=2, dtype=np.float64)
@@ -389,9 +390,7 @@ def _predictive_scores(
     deviation = np.sqrt(variance[chosen] + NORM_EPSILON)[:, :, None]
     centre = mean[chosen][:, :, None]
     projection = solved.projection[chosen].to(torch.float32)
-    whiten = torch.linalg.solve_triangular(
-        solved.factor[chosen], torch.eye(mean.shape[1], dtype=torch.float64), upper=False
-    ).to(torch.float32)
+    whiten = solved.whiten[chosen].to(torch.float32)
     reduced = solved.reduced[chosen].to(torch.float32)
     target_mean = torch.from_numpy(sums.target_total / sums.weight).to(torch.float32)
     accepted_mean = (sums.accepted_total / sums.weight).astype(np.float32)

@@ -33,11 +33,16 @@ Optimizer = str | Callable[[Iterable[dict]], torch.optim.Optimizer]
 
 @dataclass(frozen=True)
 class TuningSettings:
-    """Schedule and regularisation. ``learning_rates[i]`` is used for ``epochs[i]`` epochs."""
+    """Schedule and regularisation.
+
+    ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
+    without a better score.
+    """
 
     loss: Loss = "cross_entropy"
     learning_rates: tuple[float, ...] = (0.01, 0.001, 0.0001)
     epochs: tuple[int, ...] = (20, 40, 40)
+    patience: int | None = None
     batch_size: int = 32
     dropout: float = 0.0
     input_dropout: float = 0.0
@@ -113,14 +118,18 @@ def tune(
     curve: list[Epoch] = []
     skipped = 0
     for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
+        waited = 0
         for _ in range(count):
+            if settings.patience is not None and waited >= settings.patience:
+                break
             order = rng.permutation(len(train.x))
             loss, skips = engine.epoch(order, rate, int(rng.integers(1, 2**63)))
             skipped += skips
             now, moments = score()
             curve.append(Epoch(len(curve) + 1, rate, loss, now))
+            waited += 1
             if now.better_than(best):
-                best, best_epoch, kept = now, len(curve), (theta.copy(), moments)
+                best, best_epoch, kept, waited = now, len(curve), (theta.copy(), moments), 0
             if on_epoch is not None:
                 on_epoch(curve[-1])
     shape.restore(kept[0], kept[1], layers, head)

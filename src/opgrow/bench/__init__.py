@@ -1,0 +1,74 @@
+"""The experiments: `opgrow bench speed` and `opgrow bench accuracy`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Measure speed and accuracy on this machine.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+
+_Data = Annotated[str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+@app.command()
+def speed(
+    data: _Data = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
+    quick: Annotated[bool, typer.Option(help="Leave out the large search and the fits.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
+    from .speed import measure
+
+    rows = []
+    for row in measure(data, repeats, quick):
+        rows.append(row)
+        if not as_json:
+            typer.echo(row.text())
+    if as_json:
+        typer.echo(json.dumps([row.plain() for row in rows]))
+
+
+@app.command()
+def accuracy(
+    datasets: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pima,cmc,yeast",
+    data: _Data = None,
+    splits: Annotated[int, typer.Option(min=1, help="Stratified 60/40 splits.")] = 10,
+    models: Annotated[str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")] = "all",
+    as_json: _Json = False,
+) -> None:
+    """Compare the methods with scikit-learn's models and LightGBM on the same splits."""
+    from .accuracy import METHODS, PEERS, compare, summary
+
+    groups = {"all": [*METHODS, *PEERS], "methods": [*METHODS], "peers": [*PEERS]}
+    chosen = groups.get(models) or [m.strip() for m in models.split(",")]
+    unknown = [m for m in chosen if m not in groups["all"]]
+    if unknown:
+        raise ValueError(f"unknown model {unknown[0]!r}; known are: {', '.join(groups['all'])}")
+    results = []
+    for result in compare([d.strip() for d in datasets.split(",")], data, splits, chosen):
+        results.append(result)
+        if not as_json:
+            typer.echo(f"{result.dataset} split {result.split} {result.model}: {result.accuracy:.3f}", err=True)
+    rows = summary(results)
+    if as_json:
+        typer.echo(json.dumps(rows))
+    else:
+        typer.echo(markdown(rows))
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The summary as a Markdown table, one block of lines for each dataset."""
+    lines = ["| data | model | accuracy (mean ± sd) | parameters | seconds |", "|---|---|---|---|---|"]
+    for row in rows:
+        size = f"{row['parameters']:,}" if row["parameters"] is not None else ""
+        accuracy = f"{100 * row['accuracy']:.1f} ± {100 * row['deviation']:.1f}"
+        lines.append(f"| {row['dataset']} | {row['model']} | {accuracy} | {size} | {row['seconds']:.2f} |")
+    return "\n".join(lines)

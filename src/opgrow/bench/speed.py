@@ -1,0 +1,241 @@
+"""Speed, measured honestly: warm, interleaved with what it is compared to, medians of several runs.
+
+Beside the kernels stand the limits of the machine, measured in the same run: a nodal operator with its
+pools is a chain of about 20 float32 instructions an element, so the rate of fused multiply-adds that a
+matrix product reaches bounds it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import datasets
+from ..estimators import HeMLGOPClassifier
+from ..kernels import cpu
+from ..kernels.threads import map_rows
+from ..network import Block, Layer
+from ..operators import OperatorSet, library
+from ..search import Rows, SearchSettings, search
+from ..tuning import TuningData, TuningSettings, _CompiledEngine, _ReferenceEngine, _Shape
+
+__all__ = ["Row", "measure"]
+
+#: Vector instructions of psi and all four pools, counted from the formulas in `kernels.cpu_math`.
+_INSTRUCTIONS = {"exponential": 20, "harmonic": 20, "gaussian": 20, "dog": 21}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement with what it is compared to."""
+
+    name: str
+    value: float
+    unit: str
+    peers: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value, "unit": self.unit, "peers": self.peers, "note": self.note}
+
+    def text(self) -> str:
+        """One line: the value, then each peer's value and the ratio to it."""
+        others = "".join(
+            f"; {name} {peer:.4g} ({max(peer, self.value) / min(peer, self.value):.1f} x)"
+            for name, peer in self.peers.items()
+        )
+        note = f"  [{self.note}]" if self.note else ""
+        return f"{self.name}: {self.value:.4g} {self.unit}{others}{note}"
+
+
+def _medians(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each function, run in turn."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(repeats):
+        for name, function in functions.items():
+            started = time.perf_counter()
+            function()
+            times[name].append(time.perf_counter() - started)
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def measure(data_home: str | None, repeats: int, quick: bool) -> Iterator[Row]:
+    """All measurements, one after the other."""
+    n_threads = torch.get_num_threads()
+    yield from _forward(repeats, n_threads)
+    yield _small_search(repeats, n_threads)
+    yield from _tuning_step(repeats)
+    if not quick:
+        yield _large_search(max(1, repeats // 2), n_threads)
+        yield from _fits(data_home, max(3, repeats // 2))
+
+
+def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
+    rng = np.random.default_rng(0)
+    n, n_inputs, n_neurons = 8192, 512, 40
+    x = rng.normal(size=(n, n_inputs)).astype(np.float32)
+    weight = rng.uniform(-1, 1, size=(n_inputs, n_neurons)).astype(np.float32)
+    out = np.empty((4, n_neurons, n), np.float32)
+    elements = n * n_inputs * n_neurons
+    square = rng.normal(size=(1024, 1024)).astype(np.float32)
+    source = torch.randn(n, n_inputs, n_neurons)
+    target = torch.empty_like(source)
+
+    def pools(code: int) -> Callable[[], Any]:
+        def rows(start: int, stop: int) -> None:
+            part = np.empty((4, n_neurons, stop - start), np.float32)
+            cpu.all_pools(code, x[start:stop], weight, part)
+            out[:, :, start:stop] = part
+
+        return lambda: map_rows(rows, n, 1024, n_threads)
+
+    for name, instructions in _INSTRUCTIONS.items():
+        code = OperatorSet(name, "sum", "relu").nodal_operator.code
+        assert code is not None
+        seconds = _medians(
+            {
+                "kernel": pools(code),
+                "torch.exp": lambda: torch.exp(source, out=target),
+                "matmul": lambda: square @ square,
+            },
+            repeats,
+        )
+        limit = 1024**3 / seconds["matmul"] / instructions
+        rate = elements / seconds["kernel"]
+        yield Row(
+            f"forward, {name}, all pools, {n} x {n_inputs} x {n_neurons}",
+            rate / 1e9,
+            "G elements/s",
+            {"torch.exp": elements / seconds["torch.exp"] / 1e9, "limit": limit / 1e9},
+            f"{n_threads} threads; limit: matmul's multiply-adds / {instructions}; {100 * rate / limit:.0f} % of it",
+        )
+
+
+def _random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, n_inputs)).astype(np.float32)
+    accepted = rng.normal(size=(n, n_accepted)).astype(np.float32)
+    target = np.eye(n_classes, dtype=np.float32)[rng.integers(0, n_classes, n)]
+    return Rows(x, accepted, target, np.ones(n, np.float32))
+
+
+def _small_search(repeats: int, n_threads: int) -> Row:
+    rows = _random_rows(460, 8, 0, 2)
+    settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
+    seconds = _medians(
+        {"search": lambda: search(rows, library(), 40, settings, np.random.default_rng(0))}, max(repeats, 9)
+    )
+    return Row("search, 144 sets, 40 neurons, 460 x 8", 1e3 * seconds["search"], "ms", note="3 ridges, leave-one-out")
+
+
+def _large_search(repeats: int, n_threads: int) -> Row:
+    rows = _random_rows(36_000, 512, 160, 10)
+    settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
+    before = _resident()
+    peak = _Peak()
+    seconds = _medians(
+        {"search": lambda: search(rows, library(), 20, settings, np.random.default_rng(0))}, repeats
+    )
+    above = peak.stop() - before
+    return Row(
+        "search, 144 sets, 160 + 20 neurons, 36,000 x 512",
+        seconds["search"],
+        "s",
+        note=f"3 ridges, leave-one-out; {above / 2**20:.0f} MiB above the data",
+    )
+
+
+def _tuning_step(repeats: int) -> Iterator[Row]:
+    rng = np.random.default_rng(0)
+    n, batch = 480, 32
+    x, frozen = (rng.normal(size=(n, k)).astype(np.float32) for k in (8, 40))
+    target = np.eye(2, dtype=np.float32)[rng.integers(0, 2, n)]
+    data = TuningData(x, frozen, target, np.ones(n, np.float32))
+    order = rng.permutation(n)
+    for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
+        operator_set = OperatorSet(*operators)
+        layers, head = [Layer([Block(8, 40, operator_set)])], torch.nn.Linear(80, 2)
+        shape = _Shape(layers, head, 40)
+        settings = TuningSettings(batch_size=batch)
+        compiled = _CompiledEngine(shape, shape.flatten(layers, head), data, settings)
+        reference = _ReferenceEngine(shape, shape.flatten(layers, head), data, settings)
+        seconds = _medians(
+            {
+                "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(5)],  # type: ignore[misc]
+                "torch": lambda engine=reference: engine.epoch(order, 1e-3, 1),  # type: ignore[misc]
+            },
+            repeats,
+        )
+        steps = n // batch
+        yield Row(
+            f"tuning step, {operator_set}, batch {batch}, 8 inputs, 40 + 40 features",
+            1e6 * seconds["compiled"] / steps / 5,
+            "us",
+            {"torch autograd and Adam": 1e6 * seconds["torch"] / steps},
+        )
+
+
+def _fits(data_home: str | None, repeats: int) -> Iterator[Row]:
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    for name, published in (("pima", "paper 217 s"), ("digits", "PyGOP 263 s")):
+        try:
+            bunch = datasets.load(name, data_home)
+        except FileNotFoundError:
+            yield Row(f"fit, {name}", float("nan"), "s", note="no data: give --data or set OPGROW_DATA")
+            continue
+
+        def mlp(x: np.ndarray = bunch.data, y: np.ndarray = bunch.target) -> Any:
+            model = make_pipeline(StandardScaler(), MLPClassifier((200, 200), random_state=0, max_iter=500))
+            return model.fit(x, y)
+
+        def ours(x: np.ndarray = bunch.data, y: np.ndarray = bunch.target) -> Any:
+            return HeMLGOPClassifier(random_state=0).fit(x, y)
+
+        seconds = _medians({"ours": ours, "mlp": mlp}, repeats)
+        yield Row(
+            f"HeMLGOPClassifier().fit, {name}, {bunch.data.shape[0]} x {bunch.data.shape[1]}",
+            seconds["ours"],
+            "s",
+            {"MLPClassifier((200, 200))": seconds["mlp"]},
+            published,
+        )
+
+
+def _resident() -> int:
+    """Resident bytes of this process; 0 where /proc is missing."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+class _Peak:
+    """Samples the resident memory in the background until stopped."""
+
+    def __init__(self) -> None:
+        import threading
+
+        self.peak, self.done = _resident(), threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+
+    def _watch(self) -> None:
+        while not self.done.wait(0.01):
+            self.peak = max(self.peak, _resident())
+
+    def stop(self) -> int:
+        self.done.set()
+        self.thread.join()
+        return max(self.peak, _resident())

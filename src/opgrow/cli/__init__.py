@@ -1,0 +1,63 @@
+"""The command ``opgrow``.
+
+This file and the signatures of the commands import nothing heavy: torch and scikit-learn are imported when a
+command runs, so that help and completion are immediate.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from opgrow._version import __version__
+from opgrow.cli.demo import demo
+from opgrow.cli.errors import OneLineErrors
+from opgrow.cli.fit import fit
+from opgrow.cli.inspect import inspect
+from opgrow.cli.predict import evaluate, predict
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    help="Grow compact neural networks from tables of data.\n\n"
+    "Start with **opgrow demo**, or with your own file: "
+    "**opgrow fit data.csv --target price**.",
+    rich_markup_mode="markdown",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _opgrow(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"opgrow {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+    else:
+        return
+    raise typer.Exit
+
+
+app.command()(demo)
+app.command()(fit)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(inspect)
+
+try:
+    from opgrow.bench import app as bench_app
+except ImportError:  # an installation without the experiments
+    pass
+else:
+    app.add_typer(bench_app, name="bench")
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="opgrow")

@@ -1,0 +1,182 @@
+"""What the commands share: printing, targets, inputs and scores."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+    from opgrow.data import Table
+    from opgrow.persistence import ModelFile
+
+__all__ = [
+    "class_codes",
+    "console",
+    "inputs",
+    "label_text",
+    "labels",
+    "print_json",
+    "scores",
+    "scores_text",
+    "target_column",
+]
+
+#: Width of tables that are not printed to a terminal.
+WIDE = 120
+
+
+def console() -> Console:
+    """Standard output for tables; wide where no terminal limits it."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print one JSON object; numbers that JSON does not have become null."""
+    typer.echo(json.dumps(_finite(data)))
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+# --- targets ---
+
+
+def target_column(table: Table, name: str | None, source: str, option: str = "--target") -> tuple[str, Any]:
+    """Name and values of the target; by default the column ``target``. Refuses missing values."""
+    import numpy as np
+
+    from opgrow.data.table import listed
+
+    chosen = "target" if name is None else name
+    if chosen not in table.columns:
+        what = f"no column {chosen!r}" + ("" if name else f", so name the target with {option}")
+        raise ValueError(f"{source} has {what}: it has {listed(table.names, 20)}.")
+    values = table.columns[chosen]
+    if values.dtype == object:
+        missing = sum(value is None for value in values)
+    else:
+        missing = int(np.isnan(values).sum())
+        if np.isinf(values).any():
+            raise ValueError(f"The target {chosen!r} of {source} holds infinite values.")
+    if missing:
+        raise ValueError(
+            f"The target {chosen!r} of {source} is missing in {missing} of {table.n_rows} rows: "
+            "fill it in or leave them out."
+        )
+    return chosen, values
+
+
+def labels(values: np.ndarray) -> np.ndarray:
+    """A column as class labels: whole numbers as integers, everything else as text."""
+    import numpy as np
+
+    if values.dtype != object and np.all(values == np.round(values)):
+        return values.astype(np.int64)
+    return np.array([label_text(value) for value in values.tolist()], dtype=str)
+
+
+def label_text(value: Any) -> str:
+    """A label as it stands in a file."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value)
+
+
+def class_codes(values: np.ndarray, classes: np.ndarray, target: str) -> np.ndarray:
+    """Positions of labels among the classes of a model, whichever way the file writes them."""
+    import numpy as np
+
+    codes = {label_text(label): i for i, label in enumerate(classes.tolist())}
+    if classes.dtype.kind == "b":
+        codes |= {str(int(label)): i for i, label in enumerate(classes.tolist())}
+    texts = [label_text(value) for value in values.tolist()]
+    unknown = next((text for text in texts if text not in codes), None)
+    if unknown is not None:
+        raise ValueError(
+            f"The target {target!r} holds the class {unknown!r}, which the model does not know: "
+            f"its classes are {', '.join(map(label_text, classes.tolist()[:20]))}."
+        )
+    return np.array([codes[text] for text in texts])
+
+
+# --- models ---
+
+
+def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray:
+    """The matrix that a model takes, from a table."""
+    import numpy as np
+
+    if model.encoder is not None:
+        return model.encoder.transform(table)
+    # A model that was saved in Python: columns by name if it knows names, and otherwise in their order.
+    estimator = model.estimator
+    target = target or model.target or "target"
+    if hasattr(estimator, "feature_names_in_"):
+        table = table.select(estimator.feature_names_in_.tolist())
+    elif len(table.names) == estimator.n_features_in_ + 1 and target in table.columns:
+        table = table.drop(target)
+    if len(table.names) != estimator.n_features_in_:
+        raise ValueError(
+            f"The table has {len(table.names)} columns, and the model takes {estimator.n_features_in_}."
+        )
+    for name, values in table.columns.items():
+        if values.dtype == object:
+            raise ValueError(
+                f"Column {name!r} holds text, and this model, saved without a table encoder, takes numbers."
+            )
+    return np.column_stack(list(table.columns.values()))
+
+
+def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> dict[str, float]:
+    """How well a fitted estimator predicts a target column."""
+    import numpy as np
+    from sklearn import metrics
+    from sklearn.base import is_classifier
+
+    with warnings.catch_warnings():
+        # Few rows or absent classes are the user's choice, and the scores of those are still defined.
+        warnings.simplefilter("ignore")
+        if is_classifier(estimator):
+            codes = class_codes(values, estimator.classes_, target)
+            probabilities = estimator.predict_proba(x)
+            predicted = class_codes(estimator.predict(x), estimator.classes_, target)
+            known = np.arange(len(estimator.classes_))
+            found = {
+                "accuracy": metrics.accuracy_score(codes, predicted),
+                "balanced_accuracy": metrics.balanced_accuracy_score(codes, predicted),
+                "macro_f1": metrics.f1_score(codes, predicted, average="macro", zero_division=0),
+                "log_loss": metrics.log_loss(codes, probabilities, labels=known),
+            }
+        else:
+            if values.dtype == object:
+                raise ValueError(f"The target {target!r} holds text: regression needs numbers.")
+            predicted = estimator.predict(x)
+            found = {
+                "r2": metrics.r2_score(values, predicted),
+                "mae": metrics.mean_absolute_error(values, predicted),
+                "rmse": metrics.root_mean_squared_error(values, predicted),
+            }
+    return {name: float(value) for name, value in found.items()}
+
+
+def scores_text(found: dict[str, float]) -> str:
+    """Scores in a line."""
+    names = {"r2": "R2", "mae": "MAE", "rmse": "RMSE", "macro_f1": "macro F1"}
+    return ", ".join(
+        f"{names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in found.items()
+    )

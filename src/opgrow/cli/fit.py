@@ -1,0 +1,251 @@
+"""``opgrow fit``: from a table file to a model file."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opgrow.cli import common
+
+if TYPE_CHECKING:
+    from opgrow.data import Table
+
+__all__ = ["fit"]
+
+#: Parameters that the command sets itself.
+OWN_PARAMETERS = ("callbacks", "verbose")
+
+
+class Method(StrEnum):
+    """The methods, by the name of their estimators."""
+
+    hemlgop = "hemlgop"
+    homlgop = "homlgop"
+    hemlrn = "hemlrn"
+    homlrn = "homlrn"
+
+
+class Task(StrEnum):
+    """What to predict."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+class Scale(StrEnum):
+    """The two kinds of problems in the paper."""
+
+    small = "small"
+    large = "large"
+
+
+_NAMES = {
+    Method.hemlgop: "HeMLGOP",
+    Method.homlgop: "HoMLGOP",
+    Method.hemlrn: "HeMLRN",
+    Method.homlrn: "HoMLRN",
+}
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="Table to learn from: .csv, .csv.gz, .parquet, .npz.")],
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="hemlgop: operators searched and tuned block by block; homlgop: one operator set a layer; "
+            "hemlrn, homlrn: the same with random weights, which is faster."
+        ),
+    ] = Method.hemlgop,
+    task: Annotated[
+        Task, typer.Option(help="auto: text, or at most 20 different whole numbers, are classes.")
+    ] = Task.auto,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
+        "model.safetensors"
+    ),
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            "-p",
+            help="A parameter of the estimator, such as n_min=20 or dropout=[0.1,0.3]; may be repeated.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(help="Table whose rows decide what is kept, instead of a fifth of the training rows."),
+    ] = None,
+    paper: Annotated[
+        Scale | None, typer.Option(help="Start from the paper's settings for small or large problems.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+) -> None:
+    """Grow a network from a table and save it.
+
+    Text columns are one-hot encoded and missing values filled in; both travel in the model file, so that
+    'opgrow predict' takes tables like this one.
+    """
+    from opgrow import estimators
+    from opgrow.data import TableEncoder, infer_task, read_table
+    from opgrow.persistence import check_writable, save
+    from opgrow.progress import Progress
+
+    check_writable(output)
+    given = _parse_parameters(param or [])
+    table = read_table(data)
+    name, values = common.target_column(table, target, repr(str(data)))
+    chosen = infer_task(values) if task is Task.auto else task.value
+    cls = getattr(estimators, _NAMES[method] + ("Classifier" if chosen == "classification" else "Regressor"))
+    _check_parameters(given, cls)
+    features = _features(table, name, drop or [])
+    encoder = TableEncoder()
+    x, y = encoder.fit_transform(features), _target(values, chosen, name)
+    held = None
+    if validation is not None:
+        rows = read_table(validation)
+        held_values = common.target_column(rows, name, repr(str(validation)))[1]
+        held = encoder.transform(rows), held_values
+    if isinstance(given.get("class_weight"), dict):
+        given["class_weight"] = _class_weight(given["class_weight"], y)
+    settings = {"random_state": seed, "n_jobs": jobs} | given
+    estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
+
+    started = time.perf_counter()
+    with Progress() as progress:
+        estimator.set_params(callbacks=None if quiet else [progress])
+        eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
+        estimator.fit(x, y, eval_set=eval_set)
+    seconds = time.perf_counter() - started
+    estimator.set_params(callbacks=None)
+    scores = {"training": common.scores(estimator, x, values, name)}
+    if held is not None:
+        scores["validation"] = common.scores(estimator, *held, name)
+    save(estimator, output, encoder, target=name)
+    if as_json:
+        common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
+    elif not quiet:
+        _print(estimator, output, scores)
+
+
+def _parse_parameters(items: list[str]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        if not (equals and key.strip()):
+            raise ValueError(f"--param takes KEY=VALUE, such as n_min=20, got {item!r}")
+        parsed[key.strip()] = _parse_value(text.strip())
+    return parsed
+
+
+def _parse_value(text: str) -> Any:
+    """JSON, numbers separated by commas, or else the text itself."""
+    for candidate in (text, f"[{text}]"):
+        try:
+            return json.loads(candidate)
+        except ValueError:
+            continue
+    return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def _check_parameters(given: dict[str, Any], cls: Any) -> None:
+    known = [name for name in cls._get_param_names() if name not in OWN_PARAMETERS]
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        near = difflib.get_close_matches(unknown, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
+        raise ValueError(f"{cls.__name__} has no parameter {unknown!r}: {hint}")
+
+
+def _features(table: Table, target: str, drop: list[str]) -> Table:
+    """The table without its target and the columns to drop."""
+    names: list[str] = []
+    for item in drop:
+        # A name may hold a comma itself.
+        names += (
+            [item] if item in table.columns else [part.strip() for part in item.split(",") if part.strip()]
+        )
+    if target in names:
+        raise ValueError(f"The target {target!r} cannot be dropped.")
+    for name in dict.fromkeys([*names, target]):
+        table = table.drop(name)
+    if not table.columns:
+        raise ValueError(f"There is no column left to predict {target!r} from.")
+    return table
+
+
+def _target(values: Any, task: str, name: str) -> Any:
+    if task == "classification":
+        return common.labels(values)
+    if values.dtype == object:
+        raise ValueError(f"The target {name!r} holds text, such as {values[0]!r}: regression needs numbers.")
+    return values
+
+
+def _same_labels(values: Any, y: Any, task: str, name: str) -> Any:
+    """The validation target in the terms of the training target."""
+    if task == "regression":
+        return _target(values, task, name)
+    import numpy as np
+
+    classes = np.unique(y)
+    return classes[common.class_codes(values, classes, name)]
+
+
+def _class_weight(given: dict[str, Any], y: Any) -> dict[Any, Any]:
+    """Weights by label; JSON has written the labels as text."""
+    import numpy as np
+
+    by_text = {common.label_text(label): label for label in np.unique(y).tolist()}
+    unknown = next((text for text in given if text not in by_text), None)
+    if unknown is not None:
+        raise ValueError(f"class_weight names the class {unknown!r}; the classes are {', '.join(by_text)}.")
+    return {by_text[text]: weight for text, weight in given.items()}
+
+
+def _summary(
+    estimator: Any, output: Path, task: str, target: str, n_rows: int, scores: dict[str, Any], seconds: float
+) -> dict[str, Any]:
+    network = estimator.network_
+    return {
+        "model": str(output),
+        "estimator": type(estimator).__name__,
+        "task": task,
+        "target": target,
+        "rows": n_rows,
+        "topology": network.topology(),
+        "network": network.describe(),
+        "scores": scores,
+        "steps": len(estimator.history_),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print(estimator: Any, output: Path, scores: dict[str, dict[str, float]]) -> None:
+    from opgrow.progress import growth_table
+
+    console = common.console()
+    console.print(growth_table(estimator.history_))
+    console.print()
+    console.print(repr(estimator.network_), soft_wrap=True)
+    console.print()
+    for part, found in scores.items():
+        console.print(f"{part:<10} {common.scores_text(found)}", soft_wrap=True)
+    console.print(f"saved to   {output}", soft_wrap=True)

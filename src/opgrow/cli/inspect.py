@@ -1,0 +1,98 @@
+"""``opgrow inspect``: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from opgrow.cli import common
+
+if TYPE_CHECKING:
+    from opgrow.persistence import ModelFile
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what a model file holds: the network, its inputs and how it was grown."""
+    from opgrow.persistence import read
+
+    loaded = read(model)
+    if as_json:
+        common.print_json(_summary(model, loaded))
+    else:
+        _print(model, loaded)
+
+
+def _summary(path: Path, model: ModelFile) -> dict[str, Any]:
+    estimator, network = model.estimator, model.estimator.network_
+    history = [step.to_dict() for step in estimator.history_]
+    for step in history:
+        del step["curve"]  # which model files do not keep
+    return {
+        "model": str(path),
+        "library": model.library,
+        "estimator": type(estimator).__name__,
+        "target": model.target,
+        "topology": network.topology(),
+        "network": network.describe(),
+        "columns": None if model.encoder is None else model.encoder.to_dict()["columns"],
+        "feature_names": estimator.feature_names_in_.tolist()
+        if hasattr(estimator, "feature_names_in_")
+        else None,
+        "classes": estimator.classes_.tolist() if hasattr(estimator, "classes_") else None,
+        "parameters": {name: _plain(value) for name, value in estimator.get_params().items()},
+        "history": history,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _print(path: Path, model: ModelFile) -> None:
+    from opgrow.progress import growth_table
+
+    estimator, console = model.estimator, common.console()
+    console.print(f"{path}: {type(estimator).__name__}, written by opgrow {model.library}", soft_wrap=True)
+    console.print()
+    console.print(repr(estimator.network_), soft_wrap=True)
+    console.print()
+    if model.target is not None:
+        console.print(f"Predicts {model.target}.", soft_wrap=True)
+    if hasattr(estimator, "classes_"):
+        texts = [common.label_text(label) for label in estimator.classes_.tolist()]
+        console.print(f"Classes: {', '.join(texts)}", soft_wrap=True)
+    if model.encoder is not None:
+        console.print(_columns(model.encoder))
+        console.print()
+    elif hasattr(estimator, "feature_names_in_"):
+        console.print(f"Inputs: {', '.join(estimator.feature_names_in_)}", soft_wrap=True)
+    console.print(growth_table(estimator.history_))
+
+
+def _columns(encoder: Any) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Inputs", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in ("column", "encoding"):
+        table.add_column(name, overflow="fold")
+    for column in encoder.to_dict()["columns"]:
+        if column["kind"] == "number":
+            encoding = f"number; missing: {column['median']:g}"
+        else:
+            encoding = f"one-hot: {', '.join(column['categories'])}" + (
+                "; missing" if column["missing"] else ""
+            )
+        table.add_row(Text(column["name"]), Text(encoding))
+    return table

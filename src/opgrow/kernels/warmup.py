@@ -1,0 +1,74 @@
+"""Compile the CPU kernels before the first fit, and say so: it takes a while, once on every machine."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+__all__ = ["warm_up"]
+
+_lock = threading.Lock()
+_ready = False
+
+
+def warm_up() -> None:
+    """Load the compiled kernels from numba's cache, or compile them with a message on stderr."""
+    global _ready
+    with _lock:
+        if _ready:
+            return
+        from . import cpu, cpu_training
+
+        needed = (cpu.all_pools, cpu.one_pool, cpu.activate, cpu_training.train_epoch)
+        missing = not all(_cached(function) for function in needed)
+        started = time.perf_counter()
+        if missing:
+            print("opgrow: compiling the kernels, once on this machine (about half a minute) ...", file=sys.stderr)
+        _call_all(cpu, cpu_training)
+        if missing:
+            print(f"opgrow: compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr)
+        _ready = True
+
+
+def _cached(dispatcher: Any) -> bool:
+    """Whether numba has this function in memory or on disk; False where its cache cannot be asked."""
+    if dispatcher.signatures:
+        return True
+    try:
+        return bool(dispatcher._cache._cache_file._load_index())
+    except Exception:  # numba's cache is not a public interface; a superfluous message is the worst
+        return False
+
+
+def _call_all(cpu: Any, cpu_training: Any) -> None:
+    """Call each kernel once with the types that a fit uses."""
+    x, weight = np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32)
+    cpu.all_pools(0, x, weight, np.empty((4, 2, 2), np.float32))
+    cpu.one_pool(0, 0, x, weight, np.empty((2, 2), np.float32))
+    cpu.activate(0, x.reshape(-1), np.empty(4, np.float32))
+    theta = np.zeros(16, np.float32)
+    cpu_training.train_epoch(
+        x,
+        np.zeros((2, 0), np.float32),
+        np.zeros((2, 2), np.float32),
+        np.ones(2, np.float32),
+        np.arange(2),
+        np.array([0, 2]),
+        np.array([[0, 0, 0, 2, 2, 0, 0, 0]]),
+        np.array([2]),
+        theta,
+        np.zeros_like(theta),
+        np.zeros_like(theta),
+        np.zeros_like(theta),
+        0,
+        0.001,
+        0,
+        np.float32(0),
+        np.float32(0),
+        np.float32(0),
+        np.uint64(1),
+    )

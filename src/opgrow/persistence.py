@@ -1,0 +1,203 @@
+"""The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
+
+safetensors, because reading it runs no code and because other tools can open it. The text is described in
+`opgrow.record`. A file is written beside its place and moved there when it is complete, so whoever looks sees
+the old model or the new one, and never a part of either.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors import torch as safetensors_torch
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from . import record
+from .data import TableEncoder
+
+__all__ = ["ModelFile", "check_writable", "load", "read", "read_model", "save", "write_atomically"]
+
+#: The key of the JSON text in the metadata of the file.
+KEY = "opgrow"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    estimator : the fitted estimator
+    encoder : the TableEncoder that makes its inputs from a table, or None
+    target : name of the column that it predicts, or None
+    library : the version of opgrow that wrote the file
+    """
+
+    estimator: Any
+    encoder: TableEncoder | None
+    target: str | None
+    library: str
+
+
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    encoder: TableEncoder | None = None,
+    *,
+    target: str | None = None,
+) -> None:
+    """Write a fitted estimator to one file, as a whole or not at all.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of this package
+        Functions among its parameters, its callbacks and a ``random_state`` that is no number are not saved,
+        and come back as None. Of its history, the tuning curves and all candidates but the best five of each
+        search are left out.
+    path : str or path-like
+        Where to; a file that is there is replaced.
+    encoder : TableEncoder, optional
+        What makes the estimator's inputs from a table; it travels in the file.
+    target : str, optional
+        Name of the column that the estimator predicts.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from opgrow import HeMLRNClassifier, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.safetensors"
+    >>> HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y).save(path)
+    >>> load(path).predict(X[:2])
+    array([0, 0])
+    """
+    name = type(estimator).__name__
+    if record.ESTIMATORS.get(name) is not type(estimator):
+        raise TypeError(f"Only opgrow's own estimators can be saved, got {name}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
+    description = record.describe(estimator)
+    if encoder is not None:
+        _check_encoder(encoder, estimator.network_.n_inputs)
+        description["table"] = encoder.to_dict()
+    if target is not None:
+        description["target"] = str(target)
+    text = json.dumps(description, allow_nan=False, separators=(",", ":"))
+    state = estimator.network_.state_dict()
+    tensors = {key: value.detach().cpu().contiguous() for key, value in state.items()}
+    write_atomically(path, safetensors_torch.save(tensors, metadata={KEY: text}))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save`, the ``save`` of an estimator or ``opgrow fit`` has written.
+
+    No code in the file is run. Its predictions are those of the saved model, bit for bit.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator or sklearn.pipeline.Pipeline
+        The fitted estimator. If the file carries a table encoder, as those of ``opgrow fit`` do, a pipeline
+        of the steps "table" and "model", which takes a table (a data frame, a dictionary of columns).
+
+    Raises
+    ------
+    ValueError
+        If the file is no model of a known version, is damaged, or uses operators that are not registered.
+    FileNotFoundError
+        If there is no such file.
+    """
+    estimator, encoder = read_model(path)
+    return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Any, TableEncoder | None]:
+    """The estimator of a model file and, if there is one, its table encoder."""
+    model = read(path)
+    return model.estimator, model.encoder
+
+
+def read(path: str | os.PathLike[str]) -> ModelFile:
+    """Everything in a model file; see `load` for what may go wrong."""
+    path = Path(path).expanduser()
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder: expected a model file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    try:
+        return _read(path)
+    except SafetensorError as error:
+        raise ValueError(f"{str(path)!r} is not a complete safetensors file ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        why = str(error).rstrip(".")
+        raise ValueError(f"{str(path)!r} is not a model that opgrow can read: {why}.") from error
+
+
+def _read(path: Path) -> ModelFile:
+    with safe_open(path, framework="pt") as file:
+        text = (file.metadata() or {}).get(KEY)
+        if text is None:
+            raise ValueError("it has no description of an opgrow model")
+        data = record.parse(text)
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        record.check_tensors(data, {n: (s.get_dtype(), s.get_shape()) for n, s in slices.items()})
+        # Clones, because what the file hands out is a view of it, and ends when somebody shortens the file.
+        tensors = {name: file.get_tensor(name).clone() for name in slices}
+    estimator = record.restore(data, tensors)
+    encoder = None
+    if data.get("table") is not None:
+        encoder = TableEncoder.from_dict(data["table"])
+        _check_encoder(encoder, data["n_inputs"])
+    target = data.get("target")
+    if target is not None and not isinstance(target, str):
+        raise ValueError(f"the name of its target is {target!r} and not a text")
+    return ModelFile(estimator, encoder, target, str(data.get("library")))
+
+
+def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
+    if not isinstance(encoder, TableEncoder):
+        raise TypeError(f"encoder must be a TableEncoder, got {type(encoder).__name__}.")
+    made = len(encoder.get_feature_names_out())
+    if made != n_inputs:
+        raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file that appears complete or not at all; a file that was there stays until then."""
+    # A link is followed: what it points to is replaced, and not the link.
+    target = Path(os.path.realpath(Path(path).expanduser()))
+    check_writable(target)
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
+    # Not by tempfile, whose files only their owner may read.
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Say early, before a long fit, that a file cannot be written to its place."""
+    target = Path(os.path.realpath(Path(path).expanduser()))
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{str(target)!r} is not a file that can be replaced.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"Nothing can be written to the folder {str(target.parent)!r}.")

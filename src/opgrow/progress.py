@@ -1,0 +1,259 @@
+"""What growth looks like on a terminal: a live line while it runs, one line for every finished step.
+
+Everything goes to standard error, so that standard output stays free for results, and to a terminal only: in
+a pipe, a log file or a test nothing is shown unless it is asked for. The live line is drawn by a thread of
+rich a few times a second; an epoch only stores a few numbers, so ten thousand of them cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import weakref
+from collections.abc import Iterable
+from typing import Any, Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from .callbacks import Callback
+from .growth import EpochFinished, GrowthFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from .scores import Score
+
+__all__ = ["Progress", "growth_table"]
+
+REFRESHES_PER_SECOND = 8
+
+
+class Progress(Callback):
+    """Shows growth as it happens; ``verbose=1`` uses it.
+
+    Parameters
+    ----------
+    force : bool, default=False
+        Print the finished steps even where standard error is no terminal, such as in a log file.
+    console : rich.console.Console, optional
+        Where to; standard error by default.
+
+    A fit that ends in an exception does not tell its callbacks. Use it in a ``with`` statement to have the
+    terminal cleaned up at once in that case, too; without, that happens when the object is forgotten or
+    Python ends.
+
+    Examples
+    --------
+    >>> from opgrow import HeMLGOPClassifier
+    >>> from opgrow.progress import Progress
+    >>> with Progress() as progress:
+    ...     clf = HeMLGOPClassifier(callbacks=[progress])  # and fit it here
+    """
+
+    def __init__(self, force: bool = False, console: Console | None = None) -> None:
+        self.force, self.console = force, console
+        self._display: _Display | None = None
+        self._close: weakref.finalize[Any, Self] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # scikit-learn copies callbacks with their estimator, and a display cannot be in two places.
+        return {"force": self.force, "console": None, "_display": None, "_close": None}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the live line and leave the terminal as it was; does nothing if none is running."""
+        if self._close is not None:
+            self._close()
+        self._display = self._close = None
+
+    def on_growth_start(self, event: GrowthStarted) -> None:
+        """Start the live line."""
+        self.close()
+        console = self.console or Console(stderr=True)
+        if not (self.force or _is_terminal(console)):
+            return
+        self._display = _Display(console, event)
+        # Runs when this object goes, at the end of Python, or when called; but only once.
+        self._close = weakref.finalize(self, self._display.stop)
+        self._display.start()
+
+    def on_phase_start(self, event: PhaseStarted) -> None:
+        """Show the new phase."""
+        if self._display is not None:
+            self._display.begin(event)
+
+    def on_epoch_end(self, event: EpochFinished) -> None:
+        """Move the bar."""
+        if self._display is not None:
+            self._display.advance(event)
+
+    def on_step_end(self, event: StepFinished) -> None:
+        """Print a line about the step."""
+        if self._display is not None:
+            self._display.finish(event.step)
+
+    def on_growth_end(self, event: GrowthFinished) -> None:
+        """Print what was grown and stop the live line."""
+        if self._display is not None:
+            self._display.conclude(event)
+        self.close()
+
+
+class _Display:
+    """The live line: what it shows, and rich's machinery that draws it."""
+
+    def __init__(self, console: Console, started: GrowthStarted) -> None:
+        self.console, self.started = console, started
+        self.clock = time.perf_counter()
+        self.phase: PhaseStarted | None = None
+        self.epoch = 0
+        self.best: Score | None = None
+        self.n_parameters = 0
+        self.spinner = Spinner("dots")
+        self.live: Live | None = None
+        if console.is_terminal and not console.is_dumb_terminal:
+            # Without redirection, which would replace sys.stdout for all threads.
+            self.live = Live(
+                console=console,
+                get_renderable=self.render,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+
+    def start(self) -> None:
+        if self.live is not None:
+            self.live.start()
+
+    def stop(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def begin(self, event: PhaseStarted) -> None:
+        self.phase, self.epoch = event, 0
+
+    def advance(self, event: EpochFinished) -> None:
+        self.epoch = event.epoch.number
+        if event.epoch.score.better_than(self.best):
+            self.best = event.epoch.score
+
+    def finish(self, step: GrowthStep) -> None:
+        if step.accepted:
+            self.n_parameters = step.n_parameters
+            if step.score.better_than(self.best):
+                self.best = step.score
+        self.console.print(step_line(step, self.started.criterion), soft_wrap=True)
+
+    def conclude(self, event: GrowthFinished) -> None:
+        network, name = event.network, self.started.method
+        self.console.print(
+            f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
+            f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def render(self) -> RenderableType:
+        """Two rows: what is being done, and how far it is; called by the thread that draws."""
+        phase, seconds = self.phase, time.perf_counter() - self.clock
+        doing, standing = [self.started.method], [f"{seconds:.0f} s"]
+        if phase is not None and phase.phase == "search":
+            doing += [_place(phase.layer, phase.block), f"searching {phase.size} operator sets"]
+        elif phase is not None:
+            place = _place(phase.layer, phase.block) if phase.block else ""
+            doing += [place, phase.phase, str(phase.operator_set or "")]
+        if self.n_parameters:
+            standing.append(f"{self.n_parameters:,} parameters")
+        if self.best is not None:
+            standing.append(f"best {self.started.criterion} {_figure(self.best.value)}")
+        rows = Table.grid(padding=(0, 1))
+        rows.add_row(self.spinner, Text("  ".join(filter(None, doing)), no_wrap=True))
+        below = Table.grid(padding=(0, 1))
+        cells: list[RenderableType] = []
+        if phase is not None and phase.phase != "search":
+            cells.append(ProgressBar(total=max(phase.size, 1), completed=self.epoch, width=20))
+            cells.append(Text(f"{self.epoch}/{phase.size} epochs "))
+        below.add_row(*cells, Text("  ".join(reversed(standing)), "cyan", no_wrap=True))
+        rows.add_row("", below)
+        return rows
+
+
+def step_line(step: GrowthStep, criterion: str = "score") -> Text:
+    """One line about a finished step: what was tried, what came of it."""
+    part = "fine-tune" if step.kind == "fine-tune" else _place(step.layer, step.block)
+    what = f"{step.n_neurons} neurons" if step.n_neurons else ""
+    if step.operator_set is not None:
+        what = f"{step.n_neurons} x {step.operator_set}"
+    gain = "" if step.improvement is None else f" ({_percent(step.improvement)})"
+    seconds = step.search_seconds + step.tuning_seconds
+    return Text.assemble(
+        ("accepted", "green") if step.accepted else ("rejected", "yellow"),
+        f"  {part:<16}  ",
+        (f"{what}  " if what else "", "bold"),
+        f"{criterion} {_figure(step.score.value)}{gain}",
+        (f"  {step.n_parameters:,} parameters  {seconds:.1f} s", "dim"),
+    )
+
+
+def growth_table(history: Iterable[GrowthStep]) -> Table:
+    """All growth steps of an estimator's ``history_`` as a table for the terminal.
+
+    Examples
+    --------
+    >>> from opgrow.progress import growth_table
+    >>> growth_table([]).row_count
+    0
+    """
+    table = Table(title="Growth", title_justify="left", title_style="bold", box=None)
+    table.pad_edge, table.collapse_padding = False, True
+    for name in ("layer", "block"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("operators", min_width=16)  # the one that may be wrapped, so that 80 characters are enough
+    for name in ("neurons", "score", "gain"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("kept", no_wrap=True)
+    for name in ("para-\nmeters", "search\ns", "tuning\ns"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for step in history:
+        whole = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
+        table.add_row(
+            "all" if step.kind == "fine-tune" else str(step.layer),
+            str(step.block or ""),
+            str(step.operator_set or whole).replace("/", " / "),
+            str(step.n_neurons or ""),
+            _figure(step.score.value),
+            "" if step.improvement is None else _percent(step.improvement),
+            Text("yes", "green") if step.accepted else Text("no", "yellow"),
+            f"{step.n_parameters:,}",
+            f"{step.search_seconds:.2f}" if step.kind == "block" else "",
+            "" if step.kind == "layer" else f"{step.tuning_seconds:.2f}",
+        )
+    return table
+
+
+def _place(layer: int, block: int) -> str:
+    return f"layer {layer} block {block}" if block else f"layer {layer}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:+.1f} %" if math.isfinite(ratio) else f"{ratio:+}"
+
+
+def _is_terminal(console: Console) -> bool:
+    # Not console.is_terminal: FORCE_COLOR makes that true for a pipe.
+    try:
+        return bool(console.file.isatty())
+    except (AttributeError, ValueError):
+        return False

@@ -1,0 +1,376 @@
+"""A fitted estimator as plain data, and back: the JSON text that the model file carries.
+
+A model file may come from anywhere, so reading it is checking it. Nothing in the text is looked up except in
+the fixed list of this package's estimators and in the registry of operators, and no number in it makes
+anything allocate: sizes are first compared with the tensors that the file really holds. Whatever is wrong
+becomes one ValueError that says what; `opgrow.persistence` adds which file it was.
+
+JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
+dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
+``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import is_classifier
+
+from . import estimators
+from ._version import __version__
+from .growth import GrowthStep
+from .network import Block, Layer, Network
+from .operators import OperatorSet, registered
+from .scores import Score
+from .search import Candidate
+
+__all__ = ["FORMAT", "check_tensors", "describe", "parse", "restore"]
+
+#: Version of the text; a file with another one is refused.
+FORMAT = 1
+#: Candidates of each search that the file keeps, best first.
+N_CANDIDATES = 5
+ESTIMATORS: dict[str, type] = {name: getattr(estimators, name) for name in estimators.__all__}
+
+_LOSSES = ("cross_entropy", "mse", "custom")
+_LABELS = {"bool": bool, "int": int, "float": float, "str": str}
+_WIDTHS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}
+_LABEL_TYPES = {
+    "bool": ("bool",),
+    "int": tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in _WIDTHS[kind]),
+    "float": tuple(f"float{bits}" for bits in _WIDTHS["float"]),
+    "str": ("str", "object"),
+}
+_STEP_FIELDS: dict[str, type] = {
+    "kind": str,
+    "layer": int,
+    "block": int,
+    "accepted": bool,
+    "n_parameters": int,
+    "n_neurons": int,
+    "invalid_candidates": int,
+    "best_epoch": int,
+    "skipped_batches": int,
+    "dropout": float,
+    "search_seconds": float,
+    "tuning_seconds": float,
+}
+_FLOATING = ("F64", "F32", "F16", "BF16")
+
+
+# --- writing ---
+
+
+def describe(estimator: Any) -> dict[str, Any]:
+    """Everything about a fitted estimator but its tensors, as plain data.
+
+    Of the history, the tuning curves and all candidates but the best five are left out: they would be many
+    times larger than the network.
+    """
+    network = estimator.network_
+    return {
+        "format": FORMAT,
+        "library": __version__,
+        "estimator": type(estimator).__name__,
+        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "n_inputs": network.n_inputs,
+        "n_outputs": network.n_outputs,
+        "layers": [[_describe_block(block) for block in layer] for layer in network.layers],
+        "loss": estimator.loss_,
+        "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
+        "single_target": None if is_classifier(estimator) else bool(estimator.single_target_),
+        "feature_names": [str(name) for name in estimator.feature_names_in_]
+        if hasattr(estimator, "feature_names_in_")
+        else None,
+        "history": [_describe_step(step) for step in estimator.history_],
+    }
+
+
+def _describe_block(block: Block) -> dict[str, Any]:
+    names = _names(block.operator_set)
+    return {"operators": names, "n_inputs": block.n_inputs, "n_neurons": block.n_neurons}
+
+
+def _names(operator_set: OperatorSet) -> list[str]:
+    return [operator_set.nodal, operator_set.pool, operator_set.activation]
+
+
+def _describe_classes(classes: np.ndarray) -> dict[str, Any]:
+    values = classes.tolist()
+    name = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    for kind, types in _LABEL_TYPES.items():
+        if name in types and all(type(value) is _LABELS[kind] for value in values):
+            return {"kind": kind, "type": name, "values": values}
+    raise ValueError(f"Class labels of type {name} cannot be saved: use numbers, text or booleans.")
+
+
+def _describe_step(step: GrowthStep) -> dict[str, Any]:
+    data = {name: getattr(step, name) for name in _STEP_FIELDS}
+    data |= {
+        "improvement": step.improvement,
+        "score": [step.score.value, step.score.loss, step.score.higher_is_better],
+        "operators": None if step.operator_set is None else _names(step.operator_set),
+        "candidates": [
+            [_names(c.operator_set), c.weight_range, c.ridge, c.score, c.loss]
+            for c in step.candidates[:N_CANDIDATES]
+        ],
+    }
+    return {name: _plain(value) for name, value in data.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; null for what cannot be written, such as functions and generators of numbers."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    elif isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, OperatorSet):
+        return {"operators": _names(value)}
+    if isinstance(value, Mapping):
+        return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
+    if not isinstance(value, list | tuple):
+        return None
+    items = [_plain(item) for item in value]
+    if any(item is None and given is not None for item, given in zip(items, value, strict=True)):
+        return None  # such as a list of callbacks: half of it would mean something else
+    return {"tuple": items} if isinstance(value, tuple) else items
+
+
+# --- reading ---
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The plain data of a model file, its version checked."""
+    try:
+        record = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"its description is not valid JSON ({error})") from error
+    _require(isinstance(record, dict), "its description is not a JSON object")
+    version = record.get("format")
+    _require(type(version) is int, f"its format version is {version!r} and not a number")
+    _require(
+        version == FORMAT,
+        f"it is in format {version}, and opgrow {__version__} reads format {FORMAT} "
+        f"(it was written by opgrow {record.get('library')})",
+    )
+    return record
+
+
+def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[int]]]) -> None:
+    """Compare the declared topology with the data types and shapes of the tensors in the file."""
+    expected = _expected_shapes(record)
+    missing = next((name for name in expected if name not in tensors), None)
+    _require(missing is None, f"tensor {missing!r} is missing")
+    extra = next((name for name in tensors if name not in expected), None)
+    _require(extra is None, f"tensor {extra!r} does not belong to the declared topology")
+    precision = tensors["head.weight"][0]
+    for name, (dtype, shape) in tensors.items():
+        _require(
+            tuple(shape) == expected[name],
+            f"tensor {name!r} has shape {tuple(shape)}, and the topology says {expected[name]}",
+        )
+        if name.endswith("num_batches_tracked"):
+            suits = dtype == "I64"
+        else:
+            suits = dtype in _FLOATING and (name.startswith("input_") or dtype == precision)
+        _require(suits, f"tensor {name!r} has the data type {dtype}")
+
+
+def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    n_inputs, n_outputs = _size(record, "n_inputs"), _size(record, "n_outputs")
+    shapes: dict[str, tuple[int, ...]] = {"input_mean": (n_inputs,), "input_scale": (n_inputs,)}
+    width = n_inputs
+    for i, layer in enumerate(_of_type(record, "layers", list)):
+        _require(isinstance(layer, list) and layer, f"layer {i + 1} is not a list of blocks")
+        neurons = 0
+        for j, block in enumerate(layer):
+            where = f"block {j + 1} of layer {i + 1}"
+            _require(isinstance(block, dict), f"{where} is not a JSON object")
+            given, size = _size(block, "n_inputs", where), _size(block, "n_neurons", where)
+            _require(given == width, f"{where} has {given} inputs, and the layer before it {width} outputs")
+            _check_registered(_operator_names(block.get("operators")))
+            prefix = f"layers.{i}.blocks.{j}"
+            shapes[f"{prefix}.weight"] = (given, size)
+            shapes[f"{prefix}.norm.num_batches_tracked"] = ()
+            for name in ("bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"):
+                shapes[f"{prefix}.{name}"] = (size,)
+            neurons += size
+        width = neurons
+    return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
+
+
+def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+    """The fitted estimator, from a record that `check_tensors` has accepted and its tensors."""
+    name = _of_type(record, "estimator", str)
+    _require(name in ESTIMATORS, f"the estimator {name!r} is not one of opgrow's ({', '.join(ESTIMATORS)})")
+    cls: Any = ESTIMATORS[name]
+    parameters = _of_type(record, "parameters", dict)
+    unknown = next((p for p in parameters if p not in cls._get_param_names()), None)
+    _require(unknown is None, f"{name} has no parameter {unknown!r} (opgrow {__version__})")
+    estimator = cls(**{name: _value(value) for name, value in parameters.items()})
+    n_inputs, n_outputs = record["n_inputs"], record["n_outputs"]
+    if is_classifier(estimator):
+        estimator.classes_ = _classes(_of_type(record, "classes", dict), n_outputs)
+    else:
+        single = _of_type(record, "single_target", bool)
+        _require(not single or n_outputs == 1, f"a single target does not go with {n_outputs} outputs")
+        estimator.n_targets_, estimator.single_target_ = n_outputs, single
+    loss = record.get("loss")
+    _require(loss in _LOSSES, f"'loss' is {loss!r}, expected one of {', '.join(_LOSSES)}")
+    estimator.loss_ = loss
+    estimator.n_features_in_ = n_inputs
+    names = record.get("feature_names")
+    if names is not None:
+        texts = isinstance(names, list) and all(isinstance(item, str) for item in names)
+        _require(texts and len(names) == n_inputs, f"'feature_names' must be {n_inputs} texts")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.history_ = [_step(step) for step in _of_type(record, "history", list)]
+    estimator.network_ = _network(record, tensors)
+    return estimator
+
+
+def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
+    # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
+    with torch.device("meta"):
+        layers = [
+            Layer([Block(b["n_inputs"], b["n_neurons"], OperatorSet(*b["operators"])) for b in layer])
+            for layer in record["layers"]
+        ]
+        network = Network(record["n_inputs"], record["n_outputs"], layers)
+    network.load_state_dict(tensors, strict=True, assign=True)
+    return network.eval()
+
+
+def _classes(data: dict[str, Any], n_outputs: int) -> np.ndarray:
+    kind, name, values = (data.get(key) for key in ("kind", "type", "values"))
+    known = isinstance(kind, str) and kind in _LABEL_TYPES and name in _LABEL_TYPES[kind]
+    _require(known, f"classes of kind {kind!r} and type {name!r} are not known")
+    assert isinstance(kind, str)
+    typed = isinstance(values, list) and all(type(value) is _LABELS[kind] for value in values)
+    _require(typed, f"the classes are not a list of {kind}")
+    _require(len(values) == n_outputs >= 2, f"{len(values)} classes do not go with {n_outputs} outputs")
+    try:
+        classes = np.array(values, dtype=np.dtype(name))
+    except OverflowError as error:
+        raise ValueError(f"a class does not fit into {name}") from error
+    _require(len(np.unique(classes)) == n_outputs, "two classes are the same")
+    return classes
+
+
+def _step(data: Any) -> GrowthStep:
+    _require(isinstance(data, dict), "a step of the history is not a JSON object")
+    fields = {name: _of_type(data, name, kind) for name, kind in _STEP_FIELDS.items()}
+    for name in ("improvement", "score", "operators", "candidates"):
+        _require(name in data, f"a step of the history has no {name!r}")
+    value, loss, higher = _row(data["score"], "score", 3)
+    _require(isinstance(higher, bool), "a score of the history is not valid")
+    candidates = []
+    for item in _of_type(data, "candidates", list):
+        names, *numbers = _row(item, "candidate", 5)
+        candidates.append(Candidate(_operator_set(names), *(_number(n, "candidate") for n in numbers)))
+    improvement, names = data["improvement"], data["operators"]
+    return GrowthStep(
+        **fields,
+        score=Score(_number(value, "score"), _number(loss, "score"), higher),
+        improvement=None if improvement is None else _number(improvement, "improvement"),
+        operator_set=None if names is None else _operator_set(names),
+        candidates=candidates,
+    )
+
+
+def _value(data: Any) -> Any:
+    """What `_plain` wrote, as it was."""
+    if isinstance(data, list):
+        return [_value(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    _require(len(data) == 1, f"a parameter has the unknown form {sorted(data)}")
+    [(form, content)] = data.items()
+    if form == "float":
+        return _number(data, "parameter")
+    if form == "operators":
+        return _operator_set(content)
+    _require(
+        form in ("tuple", "dict") and isinstance(content, list), f"a parameter has the unknown form {form!r}"
+    )
+    if form == "tuple":
+        return tuple(_value(item) for item in content)
+    pairs = [_row(item, "entry of a dictionary", 2) for item in content]
+    _require(
+        all(not isinstance(key, dict | list) for key, _ in pairs), "a dictionary has a key that is no label"
+    )
+    return {key: _value(item) for key, item in pairs}
+
+
+def _operator_set(data: Any) -> OperatorSet:
+    """An operator set that was tried, of which this process may not know every operator.
+
+    Unlike those of the network, it is only shown. Should it be used in another fit after all, the registry
+    is asked for its operators then, and answers by name.
+    """
+    operator_set = object.__new__(OperatorSet)
+    for field, name in zip(("nodal", "pool", "activation"), _operator_names(data), strict=True):
+        object.__setattr__(operator_set, field, name)
+    return operator_set
+
+
+def _operator_names(data: Any) -> list[str]:
+    texts = isinstance(data, list) and len(data) == 3 and all(isinstance(name, str) for name in data)
+    _require(texts, "an operator set is not a list of three names")
+    return data
+
+
+def _check_registered(names: list[str]) -> None:
+    for kind, name in zip(("nodal", "pool", "activation"), names, strict=True):
+        _require(
+            name in registered(kind),
+            f"it uses the {kind} operator {name!r}, which is not registered here: "
+            f"call opgrow.register_{kind} before loading it",
+        )
+
+
+def _number(data: Any, what: str) -> float:
+    if isinstance(data, dict) and len(data) == 1 and data.get("float") in ("inf", "-inf", "nan"):
+        return float(data["float"])
+    _require(type(data) in (int, float), f"a {what} is {data!r} and not a number")
+    return float(data)
+
+
+def _row(data: Any, what: str, length: int) -> list[Any]:
+    _require(isinstance(data, list) and len(data) == length, f"a {what} is not a list of {length}")
+    return data
+
+
+def _of_type(record: Mapping[str, Any], key: str, kind: type) -> Any:
+    _require(key in record, f"{key!r} is missing")
+    value = record[key]
+    if kind is float:
+        return _number(value, repr(key))
+    _require(type(value) is kind, f"{key!r} is of type {type(value).__name__}, expected {kind.__name__}")
+    return value
+
+
+def _size(record: Mapping[str, Any], key: str, where: str = "the network") -> int:
+    value = record.get(key)
+    _require(
+        type(value) is int and value >= 1, f"{key!r} of {where} is {value!r}, expected a number of at least 1"
+    )
+    return value  # type: ignore[return-value]
+
+
+def _require(condition: Any, otherwise: str) -> None:
+    if not condition:
+        raise ValueError(otherwise)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")

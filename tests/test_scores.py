@@ -1,0 +1,172 @@
+"""Criteria, losses and their comparison."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import optimize, special
+from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
+
+from opgrow.scores import CRITERIA, Score, evaluate, probabilities, row_losses, temperature
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture
+def classified():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 200)
+    outputs = (rng.normal(size=(200, 4)) + 1.5 * np.eye(4)[labels]).astype(np.float32)
+    return outputs, np.eye(4, dtype=np.float32)[labels], labels, rng.uniform(0.1, 3, 200).astype(np.float32)
+
+
+def test_scores_compare_by_their_criterion():
+    assert Score(0.9, 1.0, True).better_than(Score(0.8, 0.1, True))
+    assert not Score(0.8, 0.1, True).better_than(Score(0.9, 1.0, True))
+    assert Score(0.1, 1.0).better_than(Score(0.2, 0.1))
+    assert not Score(0.2, 0.1).better_than(Score(0.1, 1.0))
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_ties_are_decided_by_the_loss(higher):
+    assert Score(0.5, 0.1, higher).better_than(Score(0.5, 0.2, higher))
+    assert not Score(0.5, 0.2, higher).better_than(Score(0.5, 0.1, higher))
+    assert not Score(0.5, 0.1, higher).better_than(Score(0.5, 0.1, higher))
+
+
+@pytest.mark.parametrize("higher", [True, False])
+@pytest.mark.parametrize("bad", [(NAN, 0.1), (0.1, NAN), (INF, 0.1), (-INF, 0.1), (0.1, INF)])
+def test_what_is_not_finite_never_wins(bad, higher):
+    bad, good = Score(*bad, higher), Score(0.5, 0.5, higher)
+    assert not bad.better_than(good)
+    assert not bad.better_than(None)
+    assert not bad.better_than(bad)
+    assert good.better_than(bad)
+    assert good.better_than(None)
+
+
+def test_relative_improvement():
+    assert Score(0.9, 0, True).improvement_over(Score(0.8, 0, True)) == pytest.approx(0.125)
+    assert Score(0.3, 0).improvement_over(Score(0.4, 0)) == pytest.approx(0.25)
+    assert Score(0.4, 0).improvement_over(Score(0.3, 0)) == pytest.approx(-1 / 3)
+    # A custom loss may be negative: what is won is still positive.
+    assert Score(-3.0, 0).improvement_over(Score(-2.0, 0)) == pytest.approx(0.5)
+
+
+def test_improvement_over_zero():
+    assert Score(0.1, 0, True).improvement_over(Score(0.0, 0, True)) == INF
+    assert Score(0.0, 0, True).improvement_over(Score(0.0, 0, True)) == 0
+    assert Score(0.0, 0).improvement_over(Score(0.0, 0)) == 0
+    assert Score(0.1, 0).improvement_over(Score(0.0, 0)) <= 0
+    assert Score(NAN, 0).improvement_over(Score(0.5, 0)) == -INF
+
+
+def test_perfect():
+    assert Score(1.0, 0.3, True).perfect
+    assert Score(0.0, 0.0).perfect
+    assert not Score(0.999, 0.0, True).perfect
+    assert not Score(0.0, 0.0, True).perfect
+    assert not Score(1.0, 0.0).perfect
+
+
+def test_accuracy_is_scikit_learns(classified):
+    outputs, target, labels, weight = classified
+    found = evaluate("accuracy", "cross_entropy", outputs, target, weight)
+    assert found.higher_is_better
+    assert found.value == pytest.approx(accuracy_score(labels, outputs.argmax(axis=1), sample_weight=weight))
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_cross_entropy_is_scikit_learns(classified, criterion):
+    outputs, target, labels, weight = classified
+    found = evaluate(criterion, "cross_entropy", outputs, target, weight)
+    wanted = log_loss(labels, special.softmax(outputs.astype(np.float64), axis=1), sample_weight=weight)
+    assert found.loss == pytest.approx(wanted, rel=1e-5)
+    if criterion == "loss":
+        assert found.value == found.loss
+
+
+def test_mean_squared_error_is_scikit_learns(classified):
+    outputs, target, _, weight = classified
+    found = evaluate("loss", "mse", outputs, target, weight)
+    assert found.value == pytest.approx(mean_squared_error(target, outputs, sample_weight=weight), rel=1e-5)
+
+
+def test_brier_is_the_squared_distance_of_probabilities(classified):
+    outputs, target, _, weight = classified
+    found = evaluate("brier", "cross_entropy", outputs, target, weight)
+    distance = ((special.softmax(outputs.astype(np.float64), axis=1) - target) ** 2).sum(axis=1)
+    assert found.value == pytest.approx(np.average(distance, weights=weight), rel=1e-6)
+    assert not found.higher_is_better
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_torch_and_numpy_losses_agree(classified, loss):
+    outputs, target, _, weight = classified
+    rows = row_losses(loss, torch.from_numpy(outputs), torch.from_numpy(target)).numpy()
+    assert evaluate("loss", loss, outputs, target, weight).value == pytest.approx(
+        np.average(rows, weights=weight), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_outputs_that_are_not_finite_score_badly(classified, criterion, bad):
+    outputs, target, _, weight = classified
+    outputs[3, 1] = bad
+    found = evaluate(criterion, "cross_entropy", outputs, target, weight)
+    assert not found.better_than(Score(0.0, 100.0, CRITERIA[criterion]))
+    assert not found.better_than(None)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy", lambda outputs, target: outputs[:, 0]])
+def test_probabilities_are_probabilities(loss):
+    rng = np.random.default_rng(0)
+    outputs = np.concatenate([rng.normal(size=(50, 3)), -np.ones((1, 3)), np.eye(3) * 1e4, np.zeros((1, 3))])
+    found = probabilities(loss, outputs.astype(np.float32))
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    if loss != "mse":
+        np.testing.assert_allclose(found, special.softmax(outputs.astype(np.float32).astype(float), axis=1))
+
+
+def test_least_squares_outputs_between_0_and_1_that_sum_to_1_are_the_probabilities():
+    outputs = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
+    np.testing.assert_allclose(probabilities("mse", outputs), outputs)
+
+
+def test_temperature_minimises_the_cross_entropy(classified):
+    outputs, target, labels, weight = classified
+    outputs = outputs / 5
+
+    def cost(factor):
+        return log_loss(labels, special.softmax(outputs.astype(float) * factor, axis=1), sample_weight=weight)
+
+    best = optimize.minimize_scalar(cost, bounds=(0.4, 50), method="bounded")
+    found = temperature(outputs, target, weight)
+    assert cost(found) <= best.fun + 1e-6
+    assert found == pytest.approx(best.x, rel=2e-3)
+
+
+def test_custom_losses_return_one_value_a_row(classified):
+    outputs, target, _, weight = classified
+
+    def absolute(outputs, target):
+        return (outputs - target).abs().sum(dim=1)
+
+    found = evaluate("loss", absolute, outputs, target, weight)
+    assert found.value == pytest.approx(np.average(np.abs(outputs - target).sum(axis=1), weights=weight), rel=1e-5)
+    for bad in (lambda o, t: (o - t).abs(), lambda o, t: (o - t).mean(), lambda o, t: 1.0):
+        with pytest.raises(ValueError, match="one value per row"):
+            row_losses(bad, torch.from_numpy(outputs), torch.from_numpy(target))
+
+
+def test_unknown_names():
+    outputs, weight = np.zeros((2, 2), np.float32), np.ones(2, np.float32)
+    with pytest.raises(ValueError, match="criterion"):
+        evaluate("nope", "mse", outputs, outputs, weight)
+    with pytest.raises(ValueError, match="loss"):
+        row_losses("nope", torch.zeros(2, 2), torch.zeros(2, 2))
