@@ -17,6 +17,15 @@ SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Steps of a few rows: threads of torch would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, weighted=True):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.5, 1.5, (n, n_inputs)).astype(np.float32)
@@ -78,24 +87,24 @@ def one_step(engine_name, layers, head, rows, settings, rate=0.01, seed=1):
     return first / np.float32(0.1), before, theta, loss, skipped
 
 
-def assert_gradients(sets, rows=None, **changes):
-    rows = rows or data()
+def assert_gradients(sets, rows, engines=tuple(ENGINES), **changes):
     settings = TuningSettings(**({"batch_size": len(rows.x), "loss": "cross_entropy"} | changes))
     wanted, scale = flat_gradient(*network(sets), rows, settings)
-    for name in ENGINES:
+    for name in engines:
         found, *_ = one_step(name, *network(sets), rows, settings)
         excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
         assert excess.max() <= 0, (name, [[str(s) for s in layer] for layer in sets], excess.max(), scale.max())
 
 
 def well_conditioned(sets, rows):
-    """Whether no neuron's features are nearly constant, which a batch norm would blow up."""
+    """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
     layers, _ = network(sets)
     x = torch.from_numpy(rows.x).double()
     for layer in layers:
         raws = torch.cat([block.double().features(x) for block in layer], dim=1)
-        size = raws.abs().max(dim=0).values + 1e-3
-        if (raws.std(dim=0) < 1e-3 * size).any() or raws.abs().max() > 1e3:
+        spread = raws.std(dim=0)
+        standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
+        if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
             return False
         x = layer.double().train()(x).detach()
     return True
@@ -105,21 +114,22 @@ def well_conditioned(sets, rows):
 def test_gradients_of_every_operator_set(loss):
     rows = data()
     tested = [s for s in SETS if well_conditioned([[s]], rows)]
-    assert len(tested) > 0.8 * len(SETS)
-    for operator_set in tested:
-        assert_gradients([[operator_set]], rows, loss=loss)
+    assert len(tested) > 0.5 * len(SETS)
+    assert {s.nodal for s in tested} == {s.nodal for s in SETS}
+    for number, operator_set in enumerate(tested):
+        engines = ENGINES if number % 5 == 0 else ("compiled",)
+        assert_gradients([[operator_set]], rows, engines, loss=loss)
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
 def test_gradients_through_two_layers(loss):
     rng = np.random.default_rng(0)
     rows, tested = data(), 0
-    for _ in range(60):
+    while tested < 20:
         sets = [[SETS[i] for i in rng.integers(0, len(SETS), 2)] for _ in range(2)]
         if well_conditioned(sets, rows):
             tested += 1
             assert_gradients(sets, rows, loss=loss, weight_decay=0.01)
-    assert tested >= 15
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -233,13 +234,14 @@ class _GrowingEstimator(BaseEstimator):
         whole = problem(x, target, weight, None if held is None else problem(*held, None))
         settings = self._fill_in(settings, whole)
         callbacks = list(self.callbacks or ())
-        if self.verbose:
-            from .progress import Progress
-
-            callbacks.append(Progress())
         warm_up()
-        growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
-        network = growth.run()
+        with ExitStack() as stack:  # so that a fit that fails leaves the terminal clean
+            if self.verbose:
+                from .progress import Progress
+
+                callbacks.append(stack.enter_context(Progress()))
+            growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
+            network = growth.run()
         with torch.no_grad():
             network.input_mean.copy_(torch.from_numpy(mean))  # type: ignore[operator]
             network.input_scale.copy_(torch.from_numpy(scale))  # type: ignore[operator]
@@ -328,6 +330,7 @@ class _GrowingEstimator(BaseEstimator):
             block_threshold=float(self.block_threshold),
             layer_threshold=float(self.layer_threshold),
             dropouts=dropouts,
+            logits=classification and loss != "mse",
         )
 
     def _fill_in(self, settings: GrowthSettings, problem: Problem) -> GrowthSettings:

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from .kernels import compiled_features
+from .kernels.threads import single_threaded_libraries
 from .network import NORM_EPSILON, Block, Layer, Network
 from .operators import OperatorSet
 from .scores import Score, temperature
@@ -85,6 +86,7 @@ class GrowthSettings:
     """Sizes, thresholds and the settings of search, tuning and final fine-tuning.
 
     ``dropouts`` holds one value, or several of which the best on the first block is used throughout.
+    ``logits`` says that outputs are logits of classes, so a closed-form head needs a temperature.
     """
 
     sets: tuple[OperatorSet, ...]
@@ -99,6 +101,7 @@ class GrowthSettings:
     block_threshold: float = 1e-4
     layer_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
+    logits: bool = False
 
 
 @dataclass(frozen=True)
@@ -241,6 +244,10 @@ class Growth:
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
+        with single_threaded_libraries():
+            return self._run()
+
+    def _run(self) -> Network:
         started = time.perf_counter()
         problem, settings = self.problem, self.settings
         validation = problem.validation
@@ -399,7 +406,7 @@ class Growth:
         assign_block(block, winner.weight, np.zeros(size), np.ones(size), np.zeros(size))
         assign_moments(block, winner.mean, winner.variance)
         weight, bias = winner.head, winner.intercept
-        if self.tuning.loss != "mse":
+        if self.settings.logits:
             features = np.concatenate(
                 [train.accepted, _standard_features(block, train.x, self.n_threads)], axis=1
             )

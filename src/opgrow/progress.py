@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
@@ -54,7 +54,7 @@ class Progress(Callback):
     def __init__(self, force: bool = False, console: Console | None = None) -> None:
         self.force, self.console = force, console
         self._display: _Display | None = None
-        self._close: weakref.finalize[Any, Self] | None = None
+        self._close: Callable[[], Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # scikit-learn copies callbacks with their estimator, and a display cannot be in two places.
@@ -216,7 +216,9 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     table.pad_edge, table.collapse_padding = False, True
     for name in ("layer", "block"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("operators", min_width=16)  # the one that may be wrapped, so that 80 characters are enough
+    table.add_column(
+        "operators", min_width=16
+    )  # the one that may be wrapped, so that 80 characters are enough
     for name in ("neurons", "score", "gain"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("kept", no_wrap=True)

@@ -257,6 +257,7 @@ def _classes(data: dict[str, Any], n_outputs: int) -> np.ndarray:
     assert isinstance(kind, str)
     typed = isinstance(values, list) and all(type(value) is _LABELS[kind] for value in values)
     _require(typed, f"the classes are not a list of {kind}")
+    assert isinstance(values, list)
     _require(len(values) == n_outputs >= 2, f"{len(values)} classes do not go with {n_outputs} outputs")
     try:
         classes = np.array(values, dtype=np.dtype(name))

@@ -12,8 +12,8 @@ all of its pools and activations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from . import ridge as ridge_module
 from .kernels import reference
-from .kernels.threads import run_all
+from .kernels.threads import run_all, stream
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 
@@ -129,8 +129,6 @@ class _Draw:
 class _Sums:
     """Additive statistics of all candidates; features are shifted and scaled by provisional constants."""
 
-    shift: np.ndarray  # (k, m)
-    scale: np.ndarray  # (k, m)
     total: np.ndarray  # (k, m) sums of features
     gram: np.ndarray  # (k, m, m)
     cross: np.ndarray  # (p, k, m)
@@ -139,9 +137,30 @@ class _Sums:
     accepted_gram: np.ndarray
     accepted_target: np.ndarray
     target_total: np.ndarray
-    target_square: float = 0.0
-    weight: float = 0.0
-    cache: list[np.ndarray] | None = field(default_factory=list)
+    target_square: float
+    weight: float
+
+    def __iadd__(self, other: _Sums) -> _Sums:
+        for entry in fields(self):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+        return self
+
+
+@dataclass(frozen=True)
+class _Provisional:
+    """Shift and scale (k, m) from the first rows, so that float32 products neither cancel nor overflow."""
+
+    shift: np.ndarray
+    scale: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What the first pass leaves: sums, and the raw features of all chunks if they fit into the cache."""
+
+    sums: _Sums
+    provisional: _Provisional
+    cache: list[np.ndarray] | None
 
 
 def search(
@@ -157,8 +176,9 @@ def search(
     ``validation`` is where accuracy is measured; the other scores use the training rows.
     """
     draws = _draw_weights(rows.x.shape[1], sets, n_neurons, settings, rng)
-    sums = _gather(rows, draws, settings.n_threads)
-    bases, updates, mean, variance = _solve(sums, settings)
+    gathered = _gather(rows, draws, settings.n_threads)
+    sums = gathered.sums
+    bases, updates, mean, variance = _solve(sums, gathered.provisional, settings)
     pairs = [(r, c) for r in range(len(bases)) for c in range(mean.shape[0])]
     loss = np.stack([(u.squared_error / sums.weight).numpy() for u in updates])
     valid = np.stack([u.valid.numpy() for u in updates])
@@ -177,12 +197,12 @@ def search(
             keep = _shortlist(gcv, valid, SHORTLIST if settings.score == "loo" else gcv.size)
             score = np.full_like(gcv, -np.inf)
             where = rows if validation is None or settings.score == "loo" else validation
-            cache = sums.cache if where is rows else None
+            cache = gathered.cache if where is rows else None
             for r, (base, solved) in enumerate(zip(bases, updates, strict=True)):
                 chosen = np.flatnonzero(keep[r])
                 if chosen.size:
                     score[r, chosen] = _predictive_scores(
-                        where, rows, draws, cache, chosen, base, solved, mean, variance, sums, settings
+                        where, draws, cache, chosen, base, solved, mean, variance, sums, settings
                     )
     best = max(pairs, key=lambda pair: (score[pair], -loss[pair]))
     names = [(draw.weight_range, s) for draw in draws for s in draw.sets]
@@ -240,19 +260,18 @@ def _features(x: np.ndarray, draw: _Draw, out: np.ndarray) -> None:
         cpu.activate(codes[2], pooled[codes[1]].reshape(-1), out[j].reshape(-1))
 
 
-def _chunks(n_rows: int, columns: int, n_threads: int) -> Iterator[slice]:
-    size = int(np.clip(CHUNK_BYTES // (4 * max(columns, 1)), 64, 8192))
-    size = min(size, max(64, n_rows))
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
+def _chunks(n_rows: int, columns: int) -> list[slice]:
+    """Rows to take at once: enough chunks for several threads, each within its memory."""
+    size = min(CHUNK_BYTES // (4 * max(columns, 1)), 8192, max(256, -(-n_rows // 4)))
+    size = max(size, 64)
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def _all_features(x: np.ndarray, draws: Sequence[_Draw], n_threads: int) -> np.ndarray:
+def _all_features(x: np.ndarray, draws: Sequence[_Draw], n_threads: int = 1) -> np.ndarray:
     """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
-    k = sum(len(draw.sets) for draw in draws)
-    m = draws[0].weight.shape[1]
-    out = np.empty((k, m, x.shape[0]), np.float32)
     starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
+    out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)
+    x = np.ascontiguousarray(x)
 
     def task(i: int) -> None:
         _features(x, draws[i], out[starts[i] : starts[i + 1]])
@@ -261,81 +280,76 @@ def _all_features(x: np.ndarray, draws: Sequence[_Draw], n_threads: int) -> np.n
     return out
 
 
-def _gather(rows: Rows, draws: Sequence[_Draw], n_threads: int) -> _Sums:
-    k = sum(len(draw.sets) for draw in draws)
-    m, p, n_outputs = draws[0].weight.shape[1], rows.accepted.shape[1], rows.target.shape[1]
-    sums = _Sums(
-        shift=np.zeros((k, m), np.float32),
-        scale=np.ones((k, m), np.float32),
-        total=np.zeros((k, m)),
-        gram=np.zeros((k, m, m)),
-        cross=np.zeros((p, k, m)),
-        target=np.zeros((k, m, n_outputs)),
-        accepted_total=np.zeros(p),
-        accepted_gram=np.zeros((p, p)),
-        accepted_target=np.zeros((p, n_outputs)),
-        target_total=np.zeros(n_outputs),
-    )
-    if 4 * k * m * rows.n_rows > CACHE_BYTES:
-        sums.cache = None
-    for number, span in enumerate(_chunks(rows.n_rows, k * m, n_threads)):
-        x, accepted = np.ascontiguousarray(rows.x[span]), rows.accepted[span]
-        target, weight = rows.target[span], rows.weight[span]
-        h = _all_features(x, draws, n_threads)
-        if number == 0:
-            _set_provisional(sums, h)
-        if sums.cache is not None:
-            sums.cache.append(h)
-            h = h.copy()
-        _add_chunk(sums, h, accepted, target, weight)
-    return sums
+def _gather(rows: Rows, draws: Sequence[_Draw], n_threads: int) -> _Gathered:
+    """One pass over the rows; chunks are spread over threads and added in their order."""
+    k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
+    provisional = _provisional(_all_features(rows.x[:256], draws, n_threads))
+    cache: list[np.ndarray] | None = [] if 4 * k * m * rows.n_rows <= CACHE_BYTES else None
+    spans = _chunks(rows.n_rows, k * m)
+    keep = cache is not None
+
+    def task(span: slice) -> tuple[_Sums, np.ndarray | None]:
+        h = _all_features(rows.x[span], draws)
+        sums = _sum_chunk(h.copy() if keep else h, rows, span, provisional)
+        return sums, h if keep else None
+
+    total: _Sums | None = None
+    for part, h in stream([lambda span=span: task(span) for span in spans], n_threads):
+        if total is None:
+            total = part
+        else:
+            total += part
+        if cache is not None and h is not None:
+            cache.append(h)
+    assert total is not None
+    return _Gathered(total, provisional, cache)
 
 
-def _set_provisional(sums: _Sums, h: np.ndarray) -> None:
-    """Shift and scale from the first rows, so that float32 products neither cancel nor overflow."""
-    h = h[:, :, :256]
+def _provisional(h: np.ndarray) -> _Provisional:
     with np.errstate(all="ignore"):
         mean = h.mean(axis=2, dtype=np.float64)
         deviation = h.std(axis=2, dtype=np.float64)
     usable = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 1e-12)
-    sums.shift = np.where(np.isfinite(mean), mean, 0.0).astype(np.float32)
-    sums.scale = np.where(usable, 1.0 / np.where(usable, deviation, 1.0), 1.0).astype(np.float32)
+    return _Provisional(
+        np.where(np.isfinite(mean), mean, 0.0).astype(np.float32),
+        np.where(usable, 1.0 / np.where(usable, deviation, 1.0), 1.0).astype(np.float32),
+    )
 
 
-def _add_chunk(
-    sums: _Sums, h: np.ndarray, accepted: np.ndarray, target: np.ndarray, weight: np.ndarray
-) -> None:
-    """Add one chunk of rows; ``h`` (k, m, n) is overwritten."""
+def _sum_chunk(h: np.ndarray, rows: Rows, span: slice, provisional: _Provisional) -> _Sums:
+    """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""
     k, m, n = h.shape
+    accepted, target, weight = rows.accepted[span], rows.target[span], rows.weight[span]
     with np.errstate(all="ignore"):
-        h -= sums.shift[:, :, None]
-        h *= sums.scale[:, :, None]
+        h -= provisional.shift[:, :, None]
+        h *= provisional.scale[:, :, None]
         weighted = h if (weight == 1).all() else h * weight
         flat = weighted.reshape(k * m, n)
-        sums.total += weighted.sum(axis=2, dtype=np.float64)
-        sums.gram += np.matmul(weighted, h.transpose(0, 2, 1))
-        if accepted.shape[1]:
-            sums.cross += (flat @ accepted).T.reshape(accepted.shape[1], k, m)
-        sums.target += (flat @ target).reshape(k, m, -1)
-    weighted_accepted = accepted * weight[:, None]
-    sums.accepted_total += weighted_accepted.sum(axis=0, dtype=np.float64)
-    sums.accepted_gram += weighted_accepted.T @ accepted
-    sums.accepted_target += weighted_accepted.T @ target
-    sums.target_total += (target * weight[:, None]).sum(axis=0, dtype=np.float64)
-    sums.target_square += float((weight[:, None] * target.astype(np.float64) ** 2).sum())
-    sums.weight += float(weight.sum(dtype=np.float64))
+        weighted_accepted = accepted * weight[:, None]
+        return _Sums(
+            total=weighted.sum(axis=2, dtype=np.float64),
+            gram=np.matmul(weighted, h.transpose(0, 2, 1)).astype(np.float64),
+            cross=(flat @ accepted).T.reshape(accepted.shape[1], k, m).astype(np.float64),
+            target=(flat @ target).reshape(k, m, -1).astype(np.float64),
+            accepted_total=weighted_accepted.sum(axis=0, dtype=np.float64),
+            accepted_gram=(weighted_accepted.T @ accepted).astype(np.float64),
+            accepted_target=(weighted_accepted.T @ target).astype(np.float64),
+            target_total=(target * weight[:, None]).sum(axis=0, dtype=np.float64),
+            target_square=float((weight[:, None] * target.astype(np.float64) ** 2).sum()),
+            weight=float(weight.sum(dtype=np.float64)),
+        )
 
 
 def _solve(
-    sums: _Sums, settings: SearchSettings
+    sums: _Sums, provisional: _Provisional, settings: SearchSettings
 ) -> tuple[list[ridge_module.Base], list[ridge_module.Schur], np.ndarray, np.ndarray]:
     """Standardise the sums and solve every candidate for every ridge."""
     n = sums.weight
     with np.errstate(all="ignore"):
         centre = sums.total / n
         spread = np.maximum(np.einsum("kmm->km", sums.gram) / n - centre**2, 0.0)
-        scale = sums.scale.astype(np.float64)
-        mean = sums.shift + centre / scale
+        scale = provisional.scale.astype(np.float64)
+        mean = provisional.shift + centre / scale
         variance = spread / scale**2
         # What turns a shifted, scaled feature into a standardised one.
         factor = 1.0 / (np.sqrt(variance + NORM_EPSILON) * scale)
@@ -369,7 +383,6 @@ def _shortlist(gcv: np.ndarray, valid: np.ndarray, size: int) -> np.ndarray:
 
 def _predictive_scores(
     where: Rows,
-    rows: Rows,
     draws: Sequence[_Draw],
     cache: list[np.ndarray] | None,
     chosen: np.ndarray,
@@ -394,22 +407,20 @@ def _predictive_scores(
     reduced = solved.reduced[chosen].to(torch.float32)
     target_mean = torch.from_numpy(sums.target_total / sums.weight).to(torch.float32)
     accepted_mean = (sums.accepted_total / sums.weight).astype(np.float32)
-    columns = sum(len(d.sets) for d in (draws if cache is not None else needed)) * mean.shape[1]
-    if cache is not None:
-        columns = sum(len(d.sets) for d in draws) * mean.shape[1]
-    total = torch.zeros(len(chosen), dtype=torch.float64)
-    for number, span in enumerate(_chunks(where.n_rows, columns, settings.n_threads)):
-        if cache is not None:
-            h = cache[number][chosen]
-        else:
-            h = _all_features(np.ascontiguousarray(where.x[span]), needed, settings.n_threads)
+    spans = _chunks(where.n_rows, sum(len(d.sets) for d in draws) * mean.shape[1])
+
+    def task(number: int, span: slice) -> Tensor:
+        h = cache[number][chosen] if cache is not None else _all_features(where.x[span], needed)
         standard = torch.from_numpy(((h - centre) / deviation).astype(np.float32, copy=False))
         accepted = torch.from_numpy(where.accepted[span] - accepted_mean)
-        target = torch.from_numpy(where.target[span])
-        weight = torch.from_numpy(where.weight[span])
-        total += _score_chunk(
+        target, weight = torch.from_numpy(where.target[span]), torch.from_numpy(where.weight[span])
+        return _score_chunk(
             standard, accepted, target, weight, base, projection, whiten, reduced, target_mean, settings.score
         )
+
+    total = torch.zeros(len(chosen), dtype=torch.float64)
+    for part in stream([lambda n=n, s=s: task(n, s) for n, s in enumerate(spans)], settings.n_threads):
+        total += part
     return (total / float(where.weight.sum(dtype=np.float64))).numpy()
 
 

@@ -89,7 +89,9 @@ def _compare(
         grown = measure("HeMLGOP", cls(random_state=seed, callbacks=[progress]))
     linear = LogisticRegression(max_iter=1000) if classes else LinearRegression()
     measure(type(linear).__name__, make_pipeline(StandardScaler(), linear))
-    perceptron = (MLPClassifier if classes else MLPRegressor)((200, 200), random_state=seed)
+    perceptron = (MLPClassifier if classes else MLPRegressor)(
+        hidden_layer_sizes=(200, 200), random_state=seed
+    )
     measure(f"{type(perceptron).__name__}(200, 200)", make_pipeline(StandardScaler(), perceptron))
     return grown, rows
 

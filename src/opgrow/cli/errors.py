@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import typer
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 __all__ = ["DEBUG_VARIABLE", "OneLineErrors"]
 
 DEBUG_VARIABLE = "OPGROW_DEBUG"
+INTERRUPTED = 130
 #: What a user can bring about and mend; everything else is a fault of ours.
 EXPECTED = (ValueError, TypeError, ImportError, OSError, FloatingPointError, MemoryError)
 
@@ -21,12 +23,13 @@ class OneLineErrors(TyperGroup):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command; an error ends in one line, an unexpected one in its traceback if that is wanted."""
+        run: Callable[..., Any] = super().main
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+            return run(*args, standalone_mode=False, **extra)
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            code = run(*args, standalone_mode=False, **extra)
         except typer.Abort:
-            _fail("interrupted", 130)
+            code = INTERRUPTED
         except EXPECTED as error:
             _fail(_worded(error))
         except Exception as error:
@@ -38,6 +41,8 @@ class OneLineErrors(TyperGroup):
             if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
                 raise
             _fail(f"{type(error).__name__}: {error} (unexpected; {DEBUG_VARIABLE}=1 shows where)")
+        if code == INTERRUPTED:
+            _fail("interrupted", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
 
 

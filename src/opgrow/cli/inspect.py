@@ -89,10 +89,10 @@ def _columns(encoder: Any) -> Any:
         table.add_column(name, overflow="fold")
     for column in encoder.to_dict()["columns"]:
         if column["kind"] == "number":
-            encoding = f"number; missing: {column['median']:g}"
+            encoding = f"number; {column['median']:g} where it is missing"
         else:
             encoding = f"one-hot: {', '.join(column['categories'])}" + (
-                "; missing" if column["missing"] else ""
+                "; and missing" if column["missing"] else ""
             )
         table.add_row(Text(column["name"]), Text(encoding))
     return table

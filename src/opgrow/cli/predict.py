@@ -83,19 +83,18 @@ def _rows(model: ModelFile, table: Any, proba: bool) -> list[list[Any]]:
     if proba and not is_classifier(estimator):
         raise ValueError(f"--proba needs a classifier, and this model is a {type(estimator).__name__}.")
     x = common.inputs(model, table)
-    warnings.filterwarnings(
-        "ignore", message="X does not have valid feature names"
-    )  # they were selected by name
-    predicted = estimator.predict(x)
+    with warnings.catch_warnings():
+        # The columns were selected by name, and a matrix has none that could be compared.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        predicted = estimator.predict(x)
+        probabilities = estimator.predict_proba(x) if proba else None
     if predicted.ndim == 2:
         names = [f"prediction_{i}" for i in range(predicted.shape[1])]
         return [names, *predicted.tolist()]
     header, rows = ["prediction"], [[value] for value in predicted.tolist()]
-    if proba:
+    if probabilities is not None:
         header += [f"p_{common.label_text(label)}" for label in estimator.classes_.tolist()]
-        rows = [
-            [*row, *shares] for row, shares in zip(rows, estimator.predict_proba(x).tolist(), strict=True)
-        ]
+        rows = [[*row, *shares] for row, shares in zip(rows, probabilities.tolist(), strict=True)]
     return [header, *rows]
 
 

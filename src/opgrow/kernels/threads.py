@@ -1,18 +1,27 @@
-"""Rows spread over a pool of Python threads; the kernels release the GIL.
+"""Work spread over a pool of Python threads; the kernels release the GIL.
 
-numba's own ``parallel=True`` is not used: its default threading layer ends the process when two threads
-fit at the same time.
+Two habits keep several fits in one process, or many processes on one machine, from fighting each other:
+numba's own ``parallel=True`` is not used (its default threading layer ends the process when two threads
+fit at the same time), and while a fit runs, BLAS and torch use one thread each. Their threads wait for
+each other by spinning, which under contention makes a microsecond's work take a second.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["map_rows", "run_all"]
+import torch
+
+__all__ = ["map_rows", "run_all", "single_threaded_libraries", "stream"]
+
+Result = TypeVar("Result")
 
 
 @lru_cache(maxsize=8)
@@ -21,16 +30,69 @@ def _executor(n_threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="opgrow")
 
 
+def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
+    """Results of independent tasks in their order, with few of them waiting at any time."""
+    if n_threads <= 1:
+        for task in tasks:
+            yield task()
+        return
+    pool = _executor(n_threads, os.getpid())
+    waiting: deque[Future[Result]] = deque()
+    for task in tasks:
+        waiting.append(pool.submit(task))
+        if len(waiting) > n_threads:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
 def run_all(tasks: Iterable[Callable[[], Any]], n_threads: int) -> list[Any]:
     """Run independent tasks on up to ``n_threads`` threads; results in their order."""
     tasks = list(tasks)
-    if n_threads <= 1 or len(tasks) <= 1:
-        return [task() for task in tasks]
-    futures = [_executor(n_threads, os.getpid()).submit(task) for task in tasks]
-    return [future.result() for future in futures]
+    return list(stream(tasks, n_threads if len(tasks) > 1 else 1))
 
 
 def map_rows(function: Callable[[int, int], Any], n_rows: int, chunk: int, n_threads: int) -> list[Any]:
     """Call ``function(start, stop)`` for consecutive chunks of rows; results in row order."""
     spans = [(start, min(start + chunk, n_rows)) for start in range(0, n_rows, chunk)]
     return run_all([lambda span=span: function(*span) for span in spans], n_threads)
+
+
+class _Limits:
+    """Counts the fits that run, so that the last one to end restores what the first one found."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.torch_threads = 1
+        self.blas: Any = None
+
+
+_limits = _Limits()
+
+
+@lru_cache(maxsize=1)
+def _controller(process: int) -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_threaded_libraries() -> Iterator[None]:
+    """One thread for BLAS and torch, for as long as any fit of this process runs."""
+    with _limits.lock:
+        if _limits.users == 0:
+            _limits.torch_threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+            _limits.blas = _controller(os.getpid()).limit(limits=1)
+            _limits.blas.__enter__()
+        _limits.users += 1
+    try:
+        yield
+    finally:
+        with _limits.lock:
+            _limits.users -= 1
+            if _limits.users == 0:
+                _limits.blas.__exit__(None, None, None)
+                torch.set_num_threads(_limits.torch_threads)

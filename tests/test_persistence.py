@@ -1,0 +1,517 @@
+"""The model file: what goes in comes out, and what should not be in it is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+import opgrow
+from opgrow import estimators, persistence
+from opgrow.data import TableEncoder
+from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
+
+QUICK = {
+    "n_min": 6,
+    "n_step": 3,
+    "epochs": (3, 2, 1),
+    "fine_tune_epochs": 2,
+    "max_layers": 1,
+    "random_state": 0,
+}
+ONE_SET = QUICK | {"operators": [PERCEPTRON], "n_jobs": 1}
+CLASSES = load_iris(return_X_y=True)
+NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
+
+
+def data_for(name: str) -> tuple[np.ndarray, np.ndarray]:
+    return CLASSES if name.endswith("Classifier") else NUMBERS
+
+
+def digest(estimator: Any, x: np.ndarray) -> str:
+    """All predictions, bit for bit."""
+    content = estimator.predict(x).tobytes()
+    if hasattr(estimator, "predict_proba"):
+        content += estimator.predict_proba(x).tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+def saved_and_loaded(estimator: Any, folder: Path) -> Any:
+    estimator.save(folder / "model.safetensors")
+    return opgrow.load(folder / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Any:
+    return opgrow.HeMLGOPClassifier(**QUICK).fit(*CLASSES)
+
+
+@pytest.fixture
+def path(fitted: Any, tmp_path: Path) -> Path:
+    fitted.save(tmp_path / "model.safetensors")
+    return tmp_path / "model.safetensors"
+
+
+def contents(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        record = json.loads(file.metadata()["opgrow"])
+        return record, {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+
+
+def rewrite(path: Path, record: Any, tensors: dict[str, torch.Tensor]) -> None:
+    save_file(tensors, path, metadata={"opgrow": record if isinstance(record, str) else json.dumps(record)})
+
+
+# --- what goes in comes out ---
+
+
+def test_every_estimator_predicts_the_same_bits_in_a_new_process(tmp_path: Path) -> None:
+    expected = {}
+    for name in estimators.__all__:
+        x, y = data_for(name)
+        estimator = getattr(estimators, name)(**QUICK).fit(x, y)
+        estimator.save(tmp_path / f"{name}.safetensors")
+        expected[name] = digest(estimator, x)
+    script = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import opgrow
+from test_persistence import data_for, digest
+found = {}
+for path in Path(sys.argv[2]).glob("*.safetensors"):
+    model = opgrow.load(path)
+    assert type(model).__name__ == path.stem
+    found[path.stem] = digest(model, data_for(path.stem)[0])
+print(json.dumps(found))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == expected
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes", "ünsure"]),
+        np.array(["no", "yes", "perhaps"], dtype=object),
+        np.array([1, 2, 3]),
+        np.array([-5, 0, 7], dtype=np.int32),
+        np.array([250, 3, 9], dtype=np.uint8),
+        np.array([False, True]),
+        np.array([-1.0, 0.0, 2.0]),
+        np.array([1.0, 2.0], dtype=np.float32),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{len(labels)}",
+)
+def test_classes_keep_their_kind(labels: np.ndarray, tmp_path: Path) -> None:
+    x, codes = CLASSES
+    estimator = opgrow.HeMLRNClassifier(**ONE_SET).fit(x, labels[codes % len(labels)])
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert loaded.classes_.dtype == estimator.classes_.dtype
+    assert loaded.classes_.tolist() == estimator.classes_.tolist()
+    assert loaded.predict(x).tolist() == estimator.predict(x).tolist()
+
+
+@pytest.mark.parametrize("shape", [(150,), (150, 1), (150, 2)])
+def test_regression_keeps_the_shape_of_its_targets(shape: tuple[int, ...], tmp_path: Path) -> None:
+    x, y = NUMBERS
+    target = y if len(shape) == 1 else np.column_stack([y, x[:, 0]])[:, : shape[1]]
+    estimator = opgrow.HeMLRNRegressor(**ONE_SET).fit(x, target)
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert loaded.predict(x).shape == shape
+    assert np.array_equal(loaded.predict(x), estimator.predict(x))
+    assert (loaded.n_targets_, loaded.single_target_) == (estimator.n_targets_, estimator.single_target_)
+
+
+def test_feature_names_come_back(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(CLASSES[0], columns=["a", "b", "c d", "größe"])
+    estimator = opgrow.HeMLRNClassifier(**ONE_SET).fit(frame, CLASSES[1])
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "c d", "größe"]
+    assert np.array_equal(loaded.predict(frame), estimator.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_parameters_come_back_as_they_were(tmp_path: Path) -> None:
+    parameters = {
+        **QUICK,
+        "operators": [PERCEPTRON, ("gaussian", "sum", "tanh"), OperatorSet("dog", "maximum", "elu")],
+        "dropout": [0.1, 0.2],
+        "ridge": np.float64(0.5),
+        "n_draws": np.int64(2),
+        "block_threshold": -np.inf,
+        "max_neurons": 12,
+        "class_weight": {0: 1.0, 1: 2.0, 2: 1.5},
+        "max_norm": None,
+    }
+    estimator = opgrow.HeMLRNClassifier(**parameters).fit(*CLASSES)
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert loaded.get_params() == estimator.get_params()
+    assert isinstance(loaded.epochs, tuple)
+    assert isinstance(loaded.dropout, list)
+    assert isinstance(loaded.operators[0], OperatorSet)
+
+
+def test_what_json_cannot_hold_comes_back_as_none(tmp_path: Path) -> None:
+    def loss(outputs: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return (outputs - target).abs().sum(dim=1)
+
+    given = {"loss": loss, "random_state": np.random.RandomState(0), "callbacks": [opgrow.Callback()]}
+    estimator = opgrow.HeMLGOPClassifier(**(ONE_SET | given)).fit(*CLASSES)
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert [loaded.get_params()[name] for name in given] == [None, None, None]
+    assert digest(loaded, CLASSES[0]) == digest(estimator, CLASSES[0])
+
+
+def test_history_comes_back_without_curves_and_with_the_best_five_candidates(fitted: Any, path: Path) -> None:
+    kept = [dataclasses.replace(step, curve=[], candidates=step.candidates[:5]) for step in fitted.history_]
+    assert len(fitted.history_[0].candidates) > 5
+    assert opgrow.load(path).history_ == kept
+
+
+def test_the_network_can_be_tuned_further_and_keeps_its_precision(fitted: Any, path: Path) -> None:
+    loaded = opgrow.load(path)
+    assert not loaded.network_.training
+    assert all(parameter.requires_grad for parameter in loaded.network_.parameters())
+    loaded.network_.double()
+    loaded.save(path)
+    again = opgrow.load(path)
+    assert again.network_.head.weight.dtype == torch.float64
+    assert np.array_equal(again.predict_proba(CLASSES[0]), loaded.predict_proba(CLASSES[0]))
+
+
+def test_a_loaded_model_can_be_fitted_again(fitted: Any, path: Path) -> None:
+    again = opgrow.load(path).fit(*CLASSES)
+    assert digest(again, CLASSES[0]) == digest(fitted, CLASSES[0])
+
+
+def test_an_encoder_makes_a_pipeline_that_takes_tables(tmp_path: Path) -> None:
+    x, y = CLASSES
+    table = {"size": x[:, 0], "colour": [("red", "blue", None)[code] for code in y], "width": x[:, 1]}
+    encoder = TableEncoder()
+    estimator = opgrow.HeMLRNClassifier(**ONE_SET).fit(encoder.fit_transform(table), y)
+    path = tmp_path / "model.safetensors"
+    persistence.save(estimator, path, encoder, target="kind")
+    loaded = opgrow.load(path)
+    assert isinstance(loaded, Pipeline)
+    assert [name for name, _ in loaded.steps] == ["table", "model"]
+    assert np.array_equal(loaded.predict_proba(table), estimator.predict_proba(encoder.transform(table)))
+    model = persistence.read(path)
+    assert (model.target, model.library) == ("kind", opgrow.__version__)
+    assert persistence.read_model(path)[1].to_dict() == encoder.to_dict()
+
+
+def test_saving_twice_gives_the_same_bytes(fitted: Any, path: Path) -> None:
+    first = path.read_bytes()
+    opgrow.load(path).save(path)
+    assert path.read_bytes() == first
+
+
+# --- saving ---
+
+
+def test_only_fitted_estimators_of_the_package_are_saved(fitted: Any, tmp_path: Path) -> None:
+    class Mine(opgrow.HeMLGOPClassifier):
+        pass
+
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(
+        NotFittedError, match="^This HeMLGOPClassifier is not fitted: call fit before saving it.$"
+    ):
+        opgrow.HeMLGOPClassifier().save(path)
+    for other in (LogisticRegression(), Mine()):
+        with pytest.raises(TypeError, match=f"Only opgrow's own .* got {type(other).__name__}"):
+            persistence.save(other, path)
+    with pytest.raises(ValueError, match="makes 1 inputs, and the network takes 4"):
+        persistence.save(fitted, path, TableEncoder().fit({"a": [1, 2]}))
+    with pytest.raises(TypeError, match="must be a TableEncoder"):
+        persistence.save(fitted, path, "encoder")  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(
+    function: str, error: BaseException, fitted: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> None:
+        # What is about to be moved must already be complete, and beside its place.
+        assert len(list(path.parent.iterdir())) == 2
+        raise error
+
+    before = path.read_bytes()
+    monkeypatch.setattr(os, function, fail)
+    with pytest.raises(type(error)):
+        opgrow.HeMLRNClassifier(**ONE_SET).fit(*CLASSES).save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_model_is_never_seen_in_parts(fitted: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace, seen = os.replace, []
+
+    def spy(source: Any, target: Any) -> None:
+        seen.append((digest(opgrow.load(source), CLASSES[0]), Path(target)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", spy)
+    fitted.save(path)
+    assert seen == [(digest(fitted, CLASSES[0]), path.resolve())]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
+def test_saved_files_have_ordinary_permissions_and_links_are_followed(fitted: Any, tmp_path: Path) -> None:
+    ordinary = tmp_path / "ordinary"
+    ordinary.touch()
+    place, link = tmp_path / "models" / "first.safetensors", tmp_path / "latest.safetensors"
+    place.parent.mkdir()
+    link.symlink_to(place)
+    fitted.save(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(place.stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
+
+
+def test_places_that_cannot_be_written_to(fitted: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a file that can be replaced"):
+        fitted.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        fitted.save(tmp_path / "nowhere" / "model.safetensors")
+
+
+# --- broken and hostile files ---
+
+
+def set_in(record: Any, *keys: Any) -> Any:
+    """A change of the record: the last key's value becomes what follows it."""
+    *way, last, value = keys
+    for key in way:
+        record = record[key]
+    record[last] = value
+    return None
+
+
+BROKEN: dict[str, tuple[Any, str]] = {
+    "not JSON": (lambda r: "{'format': 1}", "description is not valid JSON"),
+    "JSON of another kind": (lambda r: "[1]", "not a JSON object"),
+    "JSON without end": (lambda r: "[" * 100_000, "description is not valid JSON"),
+    "constant": (lambda r: '{"format": NaN}', "NaN is no JSON number"),
+    "no version": (lambda r: r.pop("format") and None, "format version is None"),
+    "future version": (lambda r: set_in(r, "format", 2), "in format 2, and opgrow .* reads format 1"),
+    "true as version": (lambda r: set_in(r, "format", True), "format version is True"),
+    "unknown estimator": (
+        lambda r: set_in(r, "estimator", "os.system"),
+        "'os.system' is not one of opgrow's",
+    ),
+    "unknown parameter": (lambda r: set_in(r, "parameters", "speed", 9), "no parameter 'speed'"),
+    "parameter of unknown form": (lambda r: set_in(r, "parameters", "n_min", {"code": "x"}), "form 'code'"),
+    "unregistered operator": (
+        lambda r: set_in(r, "layers", 0, 0, "operators", ["cubic", "sum", "tanh"]),
+        "uses the nodal operator 'cubic', which is not registered here",
+    ),
+    "operators of a wrong type": (lambda r: set_in(r, "layers", 0, 0, "operators", "a/b/c"), "three names"),
+    "no layers": (lambda r: r.pop("layers") and None, "'layers' is missing"),
+    "empty layer": (lambda r: set_in(r, "layers", [[]]), "layer 1 is not a list of blocks"),
+    "fewer layers": (lambda r: set_in(r, "layers", []), "does not belong to the declared topology"),
+    "more layers": (lambda r: r["layers"].append(r["layers"][0]), "6 outputs|tensor .* is missing"),
+    "huge block": (lambda r: set_in(r, "layers", 0, 0, "n_neurons", 2**45), "has shape .* the topology says"),
+    "huge input": (lambda r: set_in(r, "n_inputs", 2**60), "4 inputs, and the layer before it"),
+    "huge output": (lambda r: set_in(r, "n_outputs", 10**30), "has shape .* the topology says"),
+    "negative size": (lambda r: set_in(r, "n_outputs", -3), "'n_outputs' .* is -3"),
+    "fractional size": (lambda r: set_in(r, "layers", 0, 0, "n_neurons", 6.0), "'n_neurons' .* is 6.0"),
+    "too few classes": (
+        lambda r: r["classes"]["values"].pop() and None,
+        "2 classes do not go with 3 outputs",
+    ),
+    "equal classes": (lambda r: set_in(r, "classes", "values", [1, 1, 2]), "two classes are the same"),
+    "mixed classes": (lambda r: set_in(r, "classes", "values", [1, "b", 2]), "not a list of int"),
+    "class too large": (lambda r: set_in(r, "classes", "values", [1, 2, 2**70]), "does not fit into int64"),
+    "classes of objects": (lambda r: set_in(r, "classes", "type", "O"), "type 'O' are not known"),
+    "no classes": (lambda r: set_in(r, "classes", None), "'classes' is of type NoneType"),
+    "unknown loss": (lambda r: set_in(r, "loss", "hinge"), "'loss' is 'hinge'"),
+    "feature names": (lambda r: set_in(r, "feature_names", ["a"]), "'feature_names' must be 4 texts"),
+    "history": (lambda r: set_in(r, "history", 0, "score", "good"), "a score is not a list of 3"),
+    "encoder": (lambda r: set_in(r, "table", {"format": 1}), "description of a table encoder is not valid"),
+    "encoder of another size": (
+        lambda r: set_in(r, "table", TableEncoder().fit({"a": [1, 2]}).to_dict()),
+        "encoder makes 1 inputs, and the network takes 4",
+    ),
+    "target": (lambda r: set_in(r, "target", 3), "name of its target is 3"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_edited_description_is_refused_in_one_sentence(case: str, path: Path) -> None:
+    change, message = BROKEN[case]
+    record, tensors = contents(path)
+    record.update(feature_names=None)
+    replaced = change(record)
+    rewrite(path, record if replaced is None else replaced, tensors)
+    with pytest.raises(ValueError, match=message) as caught:
+        opgrow.load(path)
+    text = str(caught.value)
+    assert text.startswith(f"{str(path)!r} is not a model that opgrow can read: ")
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+TENSORS: dict[str, tuple[Any, str]] = {
+    "wrong shape": (lambda t: t.update({"head.bias": torch.zeros(7)}), r"'head.bias' has shape \(7,\)"),
+    "missing": (lambda t: t.pop("head.bias") is None, "tensor 'head.bias' is missing"),
+    "extra": (lambda t: t.update(more=torch.zeros(1)), "tensor 'more' does not belong"),
+    "integers": (lambda t: t.update({"head.bias": torch.zeros(3, dtype=torch.int32)}), "data type I32"),
+    "mixed": (lambda t: t.update({"head.bias": torch.zeros(3, dtype=torch.float64)}), "data type F64"),
+}
+
+
+@pytest.mark.parametrize("case", TENSORS)
+def test_tensors_that_do_not_fit_are_refused(case: str, path: Path) -> None:
+    change, message = TENSORS[case]
+    record, tensors = contents(path)
+    change(tensors)
+    rewrite(path, record, tensors)
+    with pytest.raises(ValueError, match=message):
+        opgrow.load(path)
+
+
+def places(data: Any) -> list[tuple[Any, ...]]:
+    """The ways to every value inside plain data."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [way for key, value in items for way in [(key,), *((key, *rest) for rest in places(value))]]
+
+
+def test_no_edit_of_the_description_does_more_than_load_or_be_refused(path: Path) -> None:
+    record, tensors = contents(path)
+    record["history"] = record["history"][:1]
+    record["history"][0]["candidates"] = record["history"][0]["candidates"][:1]
+    text, outcomes = json.dumps(record), set()
+    strange = [
+        None,
+        True,
+        -1,
+        0,
+        1e308,
+        "x",
+        "",
+        [],
+        [[]],
+        {},
+        {"dict": [[[], 1]]},
+        {"float": 3},
+        {"tuple": 1},
+    ]
+    for way in places(record):
+        for value in [*strange, "remove"]:
+            edited = json.loads(text)
+            inner = edited
+            for key in way[:-1]:
+                inner = inner[key]
+            if value == "remove":
+                del inner[way[-1]]
+            else:
+                inner[way[-1]] = value
+            rewrite(path, edited, tensors)
+            try:
+                opgrow.load(path)
+                outcomes.add("loaded")
+            except ValueError as error:
+                outcomes.add("refused" if "\n" not in str(error) else f"in several lines: {error}")
+    assert outcomes == {"loaded", "refused"}
+
+
+def test_files_that_are_no_models(path: Path) -> None:
+    whole = path.read_bytes()
+    for length in (0, 7, 8, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="is not a complete safetensors file"):
+            opgrow.load(path)
+    path.write_bytes(np.random.default_rng(0).bytes(5000))
+    with pytest.raises(ValueError, match="is not a complete safetensors file"):
+        opgrow.load(path)
+    path.write_bytes(b"\xff" * 7 + b"\x7f" + b"{}")  # a header of 2^63 bytes
+    with pytest.raises(ValueError, match="is not a complete safetensors file"):
+        opgrow.load(path)
+    save_file({"weight": torch.zeros(2)}, path)
+    with pytest.raises(ValueError, match="has no description of an opgrow model"):
+        opgrow.load(path)
+    with pytest.raises(ValueError, match="is a folder"):
+        opgrow.load(path.parent)
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        opgrow.load(path.parent / "nothing")
+
+
+# --- operators of users ---
+
+
+def test_custom_operators_are_found_by_name_only(tmp_path: Path) -> None:
+    def cosine(y: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.cos(w * y)
+
+    path = tmp_path / "model.safetensors"
+    register_nodal("cosine_of_a_test", cosine)
+    try:
+        settings = ONE_SET | {"operators": [("cosine_of_a_test", "sum", "tanh")]}
+        estimator = opgrow.HeMLRNClassifier(**settings).fit(*CLASSES)
+        expected = digest(estimator, CLASSES[0])
+        estimator.save(path)
+    finally:
+        unregister("nodal", "cosine_of_a_test")
+    with pytest.raises(
+        ValueError, match="'cosine_of_a_test', which is not registered here: call opgrow.register_nodal"
+    ):
+        opgrow.load(path)
+    register_nodal("cosine_of_a_test", cosine)
+    try:
+        assert digest(opgrow.load(path), CLASSES[0]) == expected
+    finally:
+        unregister("nodal", "cosine_of_a_test")
+
+
+def test_an_operator_that_was_only_tried_need_not_be_known(path: Path) -> None:
+    record, tensors = contents(path)
+    names = ["somebody_elses", "sum", "tanh"]
+    record["history"][0]["candidates"][-1][0] = names
+    record["parameters"]["operators"] = [{"operators": names}]
+    rewrite(path, record, tensors)
+    loaded = opgrow.load(path)
+    assert str(loaded.history_[0].candidates[-1].operator_set) == "somebody_elses/sum/tanh"
+    with pytest.raises(ValueError, match="unknown nodal operator 'somebody_elses'"):
+        loaded.fit(*CLASSES)
+
+
+# --- the package ---
+
+
+def test_every_public_name_is_there_and_importing_the_command_line_is_light() -> None:
+    for name in opgrow.__all__:
+        assert getattr(opgrow, name) is not None
+        assert name in dir(opgrow)
+    assert opgrow.operators.PERCEPTRON is opgrow.PERCEPTRON
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = opgrow.nothing  # type: ignore[attr-defined]
+    script = "import sys, opgrow.cli; print([m for m in ('torch', 'sklearn', 'numba') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,301 @@
+"""The live display: it shows what happens, is quiet in pipes, and leaves the terminal clean."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rich.console import Console
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+
+from opgrow import Callback, HeMLGOPClassifier, OperatorSet
+from opgrow.growth import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from opgrow.kernels.warmup import warm_up
+from opgrow.progress import Progress, growth_table
+from opgrow.scores import Score
+from opgrow.tuning import Epoch
+
+QUICK = {
+    "n_min": 6,
+    "n_step": 3,
+    "epochs": (3, 2, 1),
+    "fine_tune_epochs": 2,
+    "max_layers": 1,
+    "random_state": 0,
+}
+CLASSES = load_iris(return_X_y=True)
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+LONGEST = OperatorSet("exponential", "correlation1", "inverse_absolute")
+STARTED = GrowthStarted("HeMLGOP", 100, 20, 8, 3, "brier")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    warm_up()  # says on standard error that it compiles, where it has to
+
+
+def terminal(width: int = 100) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, height=24, color_system=None)
+
+
+def written(console: Console) -> str:
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def refreshers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if type(thread).__name__ == "_RefreshThread"]
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    yield
+    for thread in refreshers():
+        thread.join(5)
+    assert refreshers() == []
+
+
+def step(**changes: Any) -> GrowthStep:
+    known = {"kind": "block", "layer": 1, "block": 2, "accepted": True, "score": Score(0.0843, 0.2)}
+    known |= {"improvement": 0.25, "n_parameters": 12345, "operator_set": LONGEST, "n_neurons": 20}
+    return GrowthStep(**(known | changes))
+
+
+def test_a_pipe_stays_empty(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as continuous integration does
+    HeMLGOPClassifier(verbose=1, **QUICK).fit(*CLASSES)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_forced_it_prints_a_line_a_step_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    estimator = HeMLGOPClassifier(callbacks=[Progress(force=True)], **QUICK).fit(*CLASSES)
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert len(lines) == len(estimator.history_) + 1
+    for line, done in zip(lines, estimator.history_, strict=False):
+        assert line.startswith("accepted" if done.accepted else "rejected")
+        assert f"brier {done.score.value:.4g}" in line
+        assert f"{done.n_parameters:,} parameters" in line
+        assert str(done.operator_set or "") in line
+    assert lines[-1].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
+
+
+def test_the_live_display_shows_phase_progress_and_best_score() -> None:
+    console = terminal()
+    with Progress(force=True, console=console) as progress:
+        progress.on_growth_start(STARTED)
+        display = progress._display
+        assert display is not None
+
+        def shown() -> str:
+            probe = terminal(80)
+            probe.print(display.render())
+            return written(probe)
+
+        progress.on_phase_start(PhaseStarted("search", 1, 2, 144))
+        assert "layer 1 block 2  searching 144 operator sets" in shown()
+        progress.on_phase_start(PhaseStarted("tune", 1, 2, 100, LONGEST))
+        for number, value in ((1, 0.5), (2, 0.3), (3, 0.4)):
+            progress.on_epoch_end(EpochFinished("tune", 1, 2, Epoch(number, 0.01, 1.0, Score(value, 1.0))))
+        assert f"tune  {LONGEST}" in shown()
+        assert "3/100 epochs" in shown()
+        assert "best brier 0.3" in shown()
+        progress.on_step_end(StepFinished(step()))
+        assert "12,345 parameters" in shown()
+        assert "…" not in shown()
+        progress.on_phase_start(PhaseStarted("fine-tune", 2, 0, 200))
+        assert "0/200 epochs" in shown()
+
+
+def test_a_rejected_part_does_not_count_as_the_size_of_the_network() -> None:
+    with Progress(force=True, console=terminal()) as progress:
+        progress.on_growth_start(STARTED)
+        progress.on_step_end(StepFinished(step(n_parameters=100)))
+        progress.on_step_end(StepFinished(step(n_parameters=900, accepted=False, improvement=-0.5)))
+        assert progress._display is not None
+        assert progress._display.n_parameters == 100
+
+
+def test_the_end_of_growth_ends_the_display() -> None:
+    console = terminal()
+    HeMLGOPClassifier(callbacks=[Progress(force=True, console=console)], **QUICK).fit(*CLASSES)
+    text = written(console)
+    assert text.count(HIDE_CURSOR) == text.count(SHOW_CURSOR) == 1
+    assert refreshers() == []
+
+
+class Failing(Callback):
+    """A listener that ends the fit."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def on_epoch_end(self, event: EpochFinished) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
+def test_a_fit_that_fails_leaves_a_clean_terminal(error: BaseException) -> None:
+    console = terminal()
+    with pytest.raises(type(error)), Progress(force=True, console=console) as progress:
+        HeMLGOPClassifier(callbacks=[progress, Failing(error)], **QUICK).fit(*CLASSES)
+    assert written(console).count(HIDE_CURSOR) == written(console).count(SHOW_CURSOR) == 1
+
+
+def test_a_forgotten_display_ends_itself() -> None:
+    console = terminal()
+    progress = Progress(force=True, console=console)
+    progress.on_growth_start(STARTED)
+    assert len(refreshers()) == 1
+    del progress
+    gc.collect()
+    assert written(console).count(SHOW_CURSOR) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_an_interrupt_on_a_real_terminal_brings_the_cursor_back(verbose: int) -> None:
+    # With verbose=1 the estimator closes the display at once, otherwise it closes itself when Python ends.
+    script = f"""
+from sklearn.datasets import load_iris
+from opgrow import Callback, HeMLGOPClassifier
+from opgrow.progress import Progress
+
+class Interrupt(Callback):
+    def on_epoch_end(self, event):
+        raise KeyboardInterrupt
+
+callbacks = [Interrupt()] if {verbose} else [Progress(), Interrupt()]
+model = HeMLGOPClassifier(n_min=4, epochs=(1, 1, 1), random_state=0, callbacks=callbacks, verbose={verbose})
+try:
+    model.fit(*load_iris(return_X_y=True))
+except KeyboardInterrupt as error:
+    kept = error  # and with it every frame of the fit
+    print("after the fit", flush=True)
+"""
+    master, slave = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    environment.pop("TTY_COMPATIBLE", None)
+    environment.pop("FORCE_COLOR", None)
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    text = ""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not part:
+            break
+        text += part.decode(errors="replace")
+    os.close(master)
+    assert process.wait() == 0
+    assert HIDE_CURSOR in text
+    assert text.rindex(SHOW_CURSOR) > text.rindex(HIDE_CURSOR)
+    assert (text.index("after the fit") > text.index(SHOW_CURSOR)) == bool(verbose)
+    assert "Traceback" not in text
+
+
+def test_it_is_copied_with_its_estimator_even_while_it_runs() -> None:
+    with Progress(force=True, console=terminal()) as progress:
+        progress.on_growth_start(STARTED)
+        copies = [
+            copy.deepcopy(progress),
+            pickle.loads(pickle.dumps(progress)),
+            clone(HeMLGOPClassifier(callbacks=[progress])).callbacks[0],
+        ]
+        for other in copies:
+            assert other.force
+            assert other._display is None
+        assert len(refreshers()) == 1
+
+
+def test_fits_in_several_threads_do_not_meet() -> None:
+    consoles, streams, failures = [terminal(), terminal()], (sys.stdout, sys.stderr), []
+
+    class Watching(Callback):
+        def on_epoch_end(self, event: EpochFinished) -> None:
+            if (sys.stdout, sys.stderr) != streams:
+                failures.append("a display has replaced the standard streams")
+
+    def grow(seed: int) -> None:
+        try:
+            with Progress(force=True, console=consoles[seed]) as progress:
+                parameters = QUICK | {"random_state": seed, "n_jobs": 1}
+                HeMLGOPClassifier(callbacks=[progress, Watching()], **parameters).fit(*CLASSES)
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=grow, args=(seed,)) for seed in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    for console in consoles:
+        assert written(console).count("HeMLGOP grew") == 1
+        assert written(console).count(SHOW_CURSOR) == 1
+
+
+def test_ten_thousand_epochs_are_drawn_a_few_times_only() -> None:
+    class Counting(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            return super().write(text)
+
+    file = Counting()
+    with Progress(force=True, console=Console(file=file, force_terminal=True)) as progress:
+        progress.on_growth_start(STARTED)
+        progress.on_phase_start(PhaseStarted("tune", 1, 1, 10_000, LONGEST))
+        for number in range(1, 10_001):
+            progress.on_epoch_end(EpochFinished("tune", 1, 1, Epoch(number, 0.01, 1.0, Score(0.5, 1.0))))
+        assert progress._display is not None
+        assert progress._display.epoch == 10_000
+    assert file.writes < 1000
+
+
+def test_one_display_serves_several_fits() -> None:
+    console = terminal()
+    progress = Progress(force=True, console=console)
+    for _ in range(2):
+        HeMLGOPClassifier(callbacks=[progress], **QUICK).fit(*CLASSES)
+    assert written(console).count("HeMLGOP grew") == 2
+
+
+def test_the_table_of_growth_holds_every_step_and_fits_into_80_characters() -> None:
+    history = [
+        step(block=1, improvement=None, search_seconds=1.25, tuning_seconds=12.5),
+        step(accepted=False, improvement=-3.0, n_parameters=123456),
+        step(kind="layer", block=0, operator_set=None, n_neurons=180, improvement=float("inf")),
+        step(kind="fine-tune", block=0, operator_set=None, n_neurons=0, score=Score(0.9, 0.1, True)),
+    ]
+    table = growth_table(history)
+    assert table.row_count == 4
+    narrow, wide = terminal(80), terminal(130)
+    narrow.print(table)
+    wide.print(table)
+    assert "…" not in written(narrow)
+    assert max(map(len, written(narrow).splitlines())) <= 80
+    rows = [line for line in written(wide).splitlines() if " yes " in line or " no " in line]
+    assert len(rows) == 4
+    assert rows[0].split() == [
+        *("1", "1", "exponential", "/", "correlation1", "/", "inverse_absolute"),
+        *("20", "0.0843", "yes", "12,345", "1.25", "12.50"),
+    ]
+    assert "-300.0 %" in rows[1]
+    assert "+inf" in rows[2]
+    assert rows[3].split()[:3] == ["all", "(fine-tuning)", "0.9"]
