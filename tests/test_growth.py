@@ -25,7 +25,11 @@ from opgrow.scores import evaluate
 from opgrow.search import SearchSettings
 from opgrow.tuning import TuningSettings
 
-SETS = tuple(operator_sets(nodal=("multiplication", "harmonic", "gaussian"), pool=("sum", "maximum"), activation=("tanh", "relu")))
+SETS = tuple(
+    operator_sets(
+        nodal=("multiplication", "harmonic", "gaussian"), pool=("sum", "maximum"), activation=("tanh", "relu")
+    )
+)
 FAMILY = [methods.HEMLGOP, methods.HOMLGOP, methods.HEMLRN, methods.HOMLRN]
 
 
@@ -43,6 +47,7 @@ def settings(loss="cross_entropy", fine_tune=0, fine_rate=1e-3, **changes):
         "search": SearchSettings(ridges=(0.1, 1.0)),
         "tuning": tuning,
         "fine_tuning": replace(tuning, learning_rates=(fine_rate,), epochs=(fine_tune,)),
+        "logits": loss == "cross_entropy",
         "n_min": 6,
         "n_step": 3,
         "max_neurons": 12,
@@ -137,7 +142,14 @@ def test_scores_of_accepted_blocks_are_monotone(method, criterion):
 
 @pytest.mark.parametrize(
     ("n_min", "n_step", "max_neurons", "wanted"),
-    [(6, 4, 13, [6, 4, 3]), (6, 3, 12, [6, 3, 3]), (6, 3, 4, [4]), (6, 3, 6, [6]), (1, 1, 3, [1, 1, 1]), (2, 9, 5, [2, 3])],
+    [
+        (6, 4, 13, [6, 4, 3]),
+        (6, 3, 12, [6, 3, 3]),
+        (6, 3, 4, [4]),
+        (6, 3, 6, [6]),
+        (1, 1, 3, [1, 1, 1]),
+        (2, 9, 5, [2, 3]),
+    ],
 )
 def test_widths_and_depth_are_bounded(n_min, n_step, max_neurons, wanted):
     given = settings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ from opgrow.operators import register_activation, unregister
 
 def perceptrons(*widths, activation="sigmoid"):
     operator_set = OperatorSet("multiplication", "sum", activation)
-    layers = [Layer([Block(a, b, operator_set)]) for a, b in zip(widths[:-2], widths[1:-1], strict=True)]
+    layers = [Layer([Block(a, b, operator_set)]) for a, b in itertools.pairwise(widths[:-1])]
     return Network(widths[0], widths[-1], layers)
 
 
@@ -81,7 +83,12 @@ def test_blocks_of_perceptrons_are_a_plain_torch_network():
 
 
 def mixed():
-    first = Layer([Block(4, 3, OperatorSet("gaussian", "sum", "tanh")), Block(4, 2, OperatorSet("dog", "maximum", "elu"))])
+    first = Layer(
+        [
+            Block(4, 3, OperatorSet("gaussian", "sum", "tanh")),
+            Block(4, 2, OperatorSet("dog", "maximum", "elu")),
+        ]
+    )
     second = Layer([Block(5, 4, OperatorSet("harmonic", "correlation1", "softplus"))])
     return randomized(Network(4, 2, [first, second]))
 
@@ -122,7 +129,11 @@ def test_gradients_of_a_whole_network_equal_those_in_double_precision():
 
 def test_state_dict_round_trip():
     network = mixed()
-    twin = Network(4, 2, [Layer([Block(b.n_inputs, b.n_neurons, b.operator_set) for b in layer]) for layer in network.layers])
+    twin = Network(
+        4,
+        2,
+        [Layer([Block(b.n_inputs, b.n_neurons, b.operator_set) for b in layer]) for layer in network.layers],
+    )
     twin.load_state_dict(network.state_dict())
     x = torch.randn(9, 4)
     assert torch.equal(network(x), twin.eval()(x))
@@ -130,7 +141,9 @@ def test_state_dict_round_trip():
 
 def test_input_constants_survive_large_means():
     x = torch.tensor([[1e9 + 1.0], [1e9 - 1.0]], dtype=torch.float64)
-    network = Network(1, 1, input_mean=torch.tensor([1e9], dtype=torch.float64), input_scale=torch.tensor([2.0]))
+    network = Network(
+        1, 1, input_mean=torch.tensor([1e9], dtype=torch.float64), input_scale=torch.tensor([2.0])
+    )
     assert network.standardize(x).tolist() == [[0.5], [-0.5]]
 
 
@@ -155,7 +168,13 @@ def test_description():
         {"operators": "dog/maximum/elu", "neurons": 2},
     ]
     text = repr(network)
-    for piece in ("4-5-4-2", f"{network.n_parameters():,}", f"{network.flops():,}", "3 x gaussian/sum/tanh", "layer 2"):
+    for piece in (
+        "4-5-4-2",
+        f"{network.n_parameters():,}",
+        f"{network.flops():,}",
+        "3 x gaussian/sum/tanh",
+        "layer 2",
+    ):
         assert piece in text
     assert "4, 3, gaussian/sum/tanh" in repr(network.layers[0].blocks[0])
 

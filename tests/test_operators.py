@@ -106,7 +106,9 @@ def test_elu_is_continuous_at_zero():
     np.testing.assert_allclose(f(x).numpy(), [-1e-9, 0.0, 1e-9, -1.0], atol=1e-12)
 
 
-@pytest.mark.parametrize(("pool", "n_inputs"), [("correlation1", 1), ("correlation2", 1), ("correlation2", 2)])
+@pytest.mark.parametrize(
+    ("pool", "n_inputs"), [("correlation1", 1), ("correlation2", 1), ("correlation2", 2)]
+)
 def test_correlations_over_too_few_inputs_are_zero(pool, n_inputs):
     z = torch.randn(4, n_inputs, 3)
     assert torch.equal(OperatorSet("harmonic", pool, "relu").pool_operator.function(z), torch.zeros(4, 3))

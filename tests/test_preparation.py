@@ -56,7 +56,9 @@ def test_integer_weights_are_repetitions(table):
     x, _ = table
     weight = np.random.default_rng(1).integers(0, 4, len(x))
     for a, b in zip(
-        moments(x, weight.astype(float)), moments(np.repeat(x, weight, axis=0), np.ones(weight.sum())), strict=True
+        moments(x, weight.astype(float)),
+        moments(np.repeat(x, weight, axis=0), np.ones(weight.sum())),
+        strict=True,
     ):
         np.testing.assert_allclose(a, b, rtol=1e-10)
 

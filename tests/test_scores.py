@@ -158,7 +158,9 @@ def test_custom_losses_return_one_value_a_row(classified):
         return (outputs - target).abs().sum(dim=1)
 
     found = evaluate("loss", absolute, outputs, target, weight)
-    assert found.value == pytest.approx(np.average(np.abs(outputs - target).sum(axis=1), weights=weight), rel=1e-5)
+    assert found.value == pytest.approx(
+        np.average(np.abs(outputs - target).sum(axis=1), weights=weight), rel=1e-5
+    )
     for bad in (lambda o, t: (o - t).abs(), lambda o, t: (o - t).mean(), lambda o, t: 1.0):
         with pytest.raises(ValueError, match="one value per row"):
             row_losses(bad, torch.from_numpy(outputs), torch.from_numpy(target))

@@ -93,7 +93,12 @@ def assert_gradients(sets, rows, engines=tuple(ENGINES), **changes):
     for name in engines:
         found, *_ = one_step(name, *network(sets), rows, settings)
         excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
-        assert excess.max() <= 0, (name, [[str(s) for s in layer] for layer in sets], excess.max(), scale.max())
+        assert excess.max() <= 0, (
+            name,
+            [[str(s) for s in layer] for layer in sets],
+            excess.max(),
+            scale.max(),
+        )
 
 
 def well_conditioned(sets, rows):
@@ -149,7 +154,9 @@ def test_gradients_of_other_shapes(rows):
 def test_decay_touches_weights_only():
     rows, sets = data(), [[PERCEPTRON]]
     plain, *_ = one_step("compiled", *network(sets), rows, TuningSettings(batch_size=40))
-    decayed, before, *_ = one_step("compiled", *network(sets), rows, TuningSettings(batch_size=40, weight_decay=0.5))
+    decayed, before, *_ = one_step(
+        "compiled", *network(sets), rows, TuningSettings(batch_size=40, weight_decay=0.5)
+    )
     layers, head = network(sets)
     n_weights = layers[0].blocks[0].weight.numel()
     is_weight = np.zeros(len(before), bool)
@@ -201,7 +208,9 @@ def test_max_norm_is_respected(engine):
     np.testing.assert_allclose(after[15:], free[15:], rtol=1e-5)  # nothing else is bounded
 
 
-@pytest.mark.parametrize(("n_rows", "batch_size"), [(100, 32), (1, 32), (33, 32), (64, 32), (31, 7), (5, 100), (65, 64)])
+@pytest.mark.parametrize(
+    ("n_rows", "batch_size"), [(100, 32), (1, 32), (33, 32), (64, 32), (31, 7), (5, 100), (65, 64)]
+)
 def test_batches_cover_all_rows_and_differ_by_one_at_most(n_rows, batch_size):
     bounds = tuning._batch_bounds(n_rows, batch_size)
     sizes = np.diff(bounds)
@@ -318,7 +327,9 @@ def custom_squared_error(outputs, target):
     return ((outputs - target) ** 2).mean(dim=1)
 
 
-@pytest.mark.parametrize(("name", "function"), [("cross_entropy", custom_cross_entropy), ("mse", custom_squared_error)])
+@pytest.mark.parametrize(
+    ("name", "function"), [("cross_entropy", custom_cross_entropy), ("mse", custom_squared_error)]
+)
 def test_a_custom_loss_gives_the_result_of_the_named_one(name, function):
     rows = data(n=100)
     first = run([[HARMONIC]], rows, loss=name, learning_rates=(0.003,))
@@ -326,7 +337,9 @@ def test_a_custom_loss_gives_the_result_of_the_named_one(name, function):
     for a, b in zip(first[2].curve, second[2].curve, strict=True):
         assert a.score.value == pytest.approx(b.score.value, rel=1e-3)
         assert a.train_loss == pytest.approx(b.train_loss, rel=1e-3)
-    np.testing.assert_allclose(outputs_of(*first[:2], rows), outputs_of(*second[:2], rows), rtol=0.01, atol=0.01)
+    np.testing.assert_allclose(
+        outputs_of(*first[:2], rows), outputs_of(*second[:2], rows), rtol=0.01, atol=0.01
+    )
 
 
 def test_a_custom_optimizer_gives_the_result_of_the_named_one():
@@ -365,7 +378,9 @@ def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss
 @pytest.mark.parametrize("which", ["dropout", "input_dropout"])
 def test_dropout_changes_training_and_is_the_same_for_the_same_seed(loss, which):
     rows = data(n=100)
-    curves = [run([[HARMONIC]], rows, loss=loss, seed=0, **{which: rate})[2].curve for rate in (0.4, 0.4, 0.0)]
+    curves = [
+        run([[HARMONIC]], rows, loss=loss, seed=0, **{which: rate})[2].curve for rate in (0.4, 0.4, 0.0)
+    ]
     assert curves[0] == curves[1]
     assert curves[0] != curves[2]
     other = run([[HARMONIC]], rows, loss=loss, seed=1, **{which: 0.4})[2].curve

@@ -40,6 +40,9 @@ class Callback:
     def on_growth_end(self, event: GrowthFinished) -> None:
         """The network is finished."""
 
+    def close(self) -> None:
+        """The fit is over, whether it succeeded or not: release what is held."""
+
 
 _HOOKS = {
     GrowthStarted: "on_growth_start",

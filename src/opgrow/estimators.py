@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -65,6 +65,9 @@ _PARAMETERS = """
     search_score : {"loo", "gcv", "loss", "accuracy"}, default="loo"
         What ranks the candidates: leave-one-out or generalised cross-validated squared error, squared
         training error, or accuracy (on validation data if there is some).
+    tune_perceptron : "auto" or bool, default="auto"
+        Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, and
+        the better one kept. "auto" does so for more than 16 inputs.
     criterion : {"auto", "accuracy", "brier", "loss"}, default="auto"
         What decides growth. "auto" is "brier" for classification and "loss" for regression.
     loss : {"auto", "cross_entropy", "mse"} or callable, default="auto"
@@ -132,6 +135,7 @@ class _GrowingEstimator(BaseEstimator):
         n_draws: int = 1,
         share_draws: bool = True,
         search_score: str = "loo",
+        tune_perceptron: str | bool = "auto",
         criterion: str = "auto",
         loss: Any = "auto",
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
@@ -185,6 +189,7 @@ class _GrowingEstimator(BaseEstimator):
             "weight_decay": 1e-4,
             "max_layers": 8,
             "patience": None,
+            "tune_perceptron": False,
             "validation_fraction": 0.0,
         }
         if scale == "large":
@@ -234,12 +239,14 @@ class _GrowingEstimator(BaseEstimator):
         whole = problem(x, target, weight, None if held is None else problem(*held, None))
         settings = self._fill_in(settings, whole)
         callbacks = list(self.callbacks or ())
-        warm_up()
-        with ExitStack() as stack:  # so that a fit that fails leaves the terminal clean
-            if self.verbose:
-                from .progress import Progress
+        if self.verbose:
+            from .progress import Progress
 
-                callbacks.append(stack.enter_context(Progress()))
+            callbacks.append(Progress())
+        warm_up()
+        with ExitStack() as stack:
+            for callback in callbacks:
+                stack.callback(callback.close)
             growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
             network = growth.run()
         with torch.no_grad():
@@ -285,6 +292,8 @@ class _GrowingEstimator(BaseEstimator):
             raise ValueError(f"optimizer must be 'adam' or a function, got {self.optimizer!r}")
         if self.device not in ("auto", "cpu"):
             raise ValueError(f"device must be 'auto' or 'cpu', got {self.device!r}")
+        if self.tune_perceptron != "auto" and not isinstance(self.tune_perceptron, bool | np.bool_):
+            raise ValueError(f"tune_perceptron must be 'auto', True or False, got {self.tune_perceptron!r}")
         n_threads = self._n_threads()
         if n_threads < 1:
             raise ValueError(f"n_jobs must be None, -1 or at least 1, got {self.n_jobs!r}")
@@ -343,9 +352,12 @@ class _GrowingEstimator(BaseEstimator):
             ranges: tuple[float, ...] = (1.0,) if problem.n_inputs <= 16 else (0.5 / root, 2 / root, 6 / root)
         else:
             ranges = _values("weight_range", self.weight_range, lambda v: 0 < v < np.inf, "positive")
+        also = problem.n_inputs > 16 if self.tune_perceptron == "auto" else self.tune_perceptron
+        plain = (s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
+        rivals = frozenset(plain) if also else frozenset()
         return replace(
             settings,
-            search=replace(settings.search, weight_ranges=ranges),
+            search=replace(settings.search, weight_ranges=ranges, rivals=rivals),
             tuning=replace(settings.tuning, weight_decay=decay),
             fine_tuning=replace(settings.fine_tuning, weight_decay=decay),
         )
@@ -452,7 +464,7 @@ class _GrowingClassifier(ClassifierMixin, _GrowingEstimator):
         if len(classes) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes[0]!r}")
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self.class_weight, y)
+            weight = weight * _class_weights(self.class_weight, classes, codes)
         held = self._eval_rows(eval_set)
         validation = None
         if held is not None:
@@ -517,6 +529,23 @@ class _GrowingRegressor(RegressorMixin, _GrowingEstimator):
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """A weight for every row, from a dictionary or "balanced" (inversely proportional to class counts)."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.bincount(codes, minlength=len(classes))
+        return (len(codes) / (len(classes) * counts))[codes]
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be a dictionary, 'balanced' or None, got {class_weight!r}")
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(f"class_weight names the class {unknown[0]!r}, but y has only {labels}")
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError(f"class weights must be finite, at least 0 and not all 0, got {class_weight!r}")
+    return weights[codes]
 
 
 def _document(summary: str, extra: str, example: str) -> str:

@@ -21,7 +21,8 @@ from .kernels.threads import single_threaded_libraries
 from .network import NORM_EPSILON, Block, Layer, Network
 from .operators import OperatorSet
 from .scores import Score, temperature
-from .search import Candidate, Rows, SearchResult, SearchSettings, Winner, search
+from .search import Candidate, SearchResult, SearchSettings, Winner, search
+from .statistics import Rows
 from .tuning import (
     Epoch,
     TuningData,
@@ -336,11 +337,9 @@ class Growth:
             validation.rows() if validation else None,
         )
         searched = time.perf_counter() - clock
-        chosen = found.winner.candidate.operator_set
         tuning = self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
-        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), chosen))
         clock = time.perf_counter()
-        grown, dropout = self._tune_block(layer, number, found.winner, train, validation, tuning)
+        grown, dropout = self._tune_block(layer, number, found, train, validation, tuning)
         improvement = None if before is None else grown.result.best.improvement_over(before)
         accepted = improvement is None or improvement >= settings.block_threshold
         size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
@@ -352,7 +351,7 @@ class Growth:
             grown.result.best,
             improvement,
             size_with,
-            operator_set=chosen,
+            operator_set=grown.block.operator_set,
             n_neurons=size,
             candidates=found.candidates,
             invalid_candidates=found.n_invalid,
@@ -369,35 +368,51 @@ class Growth:
         self,
         layer: int,
         number: int,
-        winner: Winner,
+        found: SearchResult,
         train: _Part,
         validation: _Part | None,
         tuning: TuningSettings,
     ) -> tuple[_Grown, float]:
-        """Tune the search's winner; on the very first block, with each of the dropouts on offer."""
-        first = layer == number == 1 and tuning.epochs
+        """Tune what the search found: the winner, on the very first block with each dropout on offer, then
+        the rival if there is one; the best of these is kept."""
+        first = layer == number == 1 and sum(tuning.epochs) > 0
         dropouts = self.settings.dropouts if first else (tuning.dropout,)
         best: _Grown | None = None
         dropout = dropouts[0]
-        for value in dropouts:
-            block, head = self._start(winner, train)
-            result = tune(
-                [Layer([block])],
-                head,
-                train.tuning_data(),
-                replace(tuning, dropout=value),
-                self.settings.criterion,
-                np.random.default_rng([self.seed, layer, number, 1]),
-                validation.tuning_data() if validation else None,
-                lambda epoch: self.emit(EpochFinished("tune", layer, number, epoch)),
-            )
-            if best is None or result.best.better_than(best.result.best):
-                best, dropout = _Grown(block, head, result), value
+        rivals = [found.rival] if found.rival is not None and sum(tuning.epochs) else []
+        for winner, value in [*((found.winner, d) for d in dropouts), *((rival, None) for rival in rivals)]:
+            settings = replace(tuning, dropout=dropout if value is None else value)
+            grown = self._tune_candidate(layer, number, winner, train, validation, settings)
+            if best is None or grown.result.best.better_than(best.result.best):
+                best, dropout = grown, settings.dropout
         assert best is not None
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         _fold_norm(best.block, best.head)
         return best, dropout
+
+    def _tune_candidate(
+        self,
+        layer: int,
+        number: int,
+        winner: Winner,
+        train: _Part,
+        validation: _Part | None,
+        settings: TuningSettings,
+    ) -> _Grown:
+        self.emit(PhaseStarted("tune", layer, number, sum(settings.epochs), winner.candidate.operator_set))
+        block, head = self._start(winner, train)
+        result = tune(
+            [Layer([block])],
+            head,
+            train.tuning_data(),
+            settings,
+            self.settings.criterion,
+            np.random.default_rng([self.seed, layer, number, 1]),
+            validation.tuning_data() if validation else None,
+            lambda epoch: self.emit(EpochFinished("tune", layer, number, epoch)),
+        )
+        return _Grown(block, head, result)
 
     def _start(self, winner: Winner, train: _Part) -> tuple[Block, nn.Linear]:
         """A block with the search's weights and statistics, and the closed-form head."""

@@ -1,61 +1,31 @@
 """The randomised operator search: which operator set should a new block have?
 
-Every candidate is an operator set with random weights. One pass over the rows gathers, for all
-candidates side by side, the sums that `ridge` needs; standardisation is applied to those sums
-afterwards. Training loss and generalised cross-validation follow from the sums alone. Leave-one-out and
+Every candidate is an operator set with random weights; `statistics` gathers their sums in one pass over
+the rows. Training loss and generalised cross-validation follow from the sums alone. Leave-one-out and
 accuracy need predictions, so a second pass computes them; for leave-one-out only the candidates that
 generalised cross-validation finds best take part.
-
-Candidates that share a nodal operator may share a draw of weights: then one pass over the inputs serves
-all of its pools and activations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from . import ridge as ridge_module
-from .kernels import reference
-from .kernels.threads import run_all, stream
+from .kernels.threads import stream
 from .network import NORM_EPSILON
 from .operators import OperatorSet
+from .statistics import Draw, Gathered, Rows, all_features, chunks, draw_weights, gather
 
-__all__ = ["Candidate", "Rows", "SearchResult", "SearchSettings", "Winner", "search"]
+__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "search"]
 
-#: Bytes of candidate features that a search may keep between its two passes.
-CACHE_BYTES = 1 << 29
-#: Bytes of candidate features in a chunk of rows.
-CHUNK_BYTES = 1 << 25
-#: Candidates that leave-one-out looks at, in multiples of the number of ridges.
-SHORTLIST = 32
 SCORES = ("loo", "gcv", "loss", "accuracy")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Data as the search sees it.
-
-    Attributes
-    ----------
-    x : (N, D) float32, inputs of the layer
-    accepted : (N, p) float32, standardised features of the layer's accepted blocks
-    target : (N, C) float32
-    weight : (N,) float32 with mean 1
-    """
-
-    x: np.ndarray
-    accepted: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        return self.x.shape[0]
+#: Candidates that leave-one-out looks at.
+SHORTLIST = 32
 
 
 @dataclass(frozen=True)
@@ -69,6 +39,7 @@ class SearchSettings:
     share_draws : sets with the same nodal operator use the same draw
     ridges : values of the ridge to try
     score : "loo", "gcv", "loss" (all squared errors) or "accuracy"
+    rivals : operator sets of which the best is returned too, beside the winner over all
     """
 
     weight_ranges: tuple[float, ...] = (1.0,)
@@ -76,6 +47,7 @@ class SearchSettings:
     share_draws: bool = True
     ridges: tuple[float, ...] = (1.0,)
     score: str = "loo"
+    rivals: frozenset[OperatorSet] = frozenset()
     n_threads: int = 1
 
 
@@ -110,57 +82,37 @@ class Winner:
 
 @dataclass(frozen=True)
 class SearchResult:
+    """The winner, the best rival if that is another one, and all scored candidates, best first."""
+
     winner: Winner
+    rival: Winner | None
     candidates: list[Candidate]
     n_invalid: int
 
 
 @dataclass(frozen=True)
-class _Draw:
-    """One matrix of random weights and the candidates that use it."""
+class _Problem:
+    """All candidates, standardised and solved for every ridge.
 
-    weight: np.ndarray
-    weight_range: float
-    sets: list[OperatorSet]
-    first: int  # index of the first candidate
+    Attributes
+    ----------
+    bases, updates : for each ridge, the accepted part and all candidates added to it
+    mean, variance : (k, m) of the candidates' raw features
+    accepted_mean, target_mean : (p,) and (C,)
+    """
 
+    draws: list[Draw]
+    gathered: Gathered
+    bases: list[ridge_module.Base]
+    updates: list[ridge_module.Schur]
+    mean: np.ndarray
+    variance: np.ndarray
+    accepted_mean: np.ndarray
+    target_mean: np.ndarray
 
-@dataclass
-class _Sums:
-    """Additive statistics of all candidates; features are shifted and scaled by provisional constants."""
-
-    total: np.ndarray  # (k, m) sums of features
-    gram: np.ndarray  # (k, m, m)
-    cross: np.ndarray  # (p, k, m)
-    target: np.ndarray  # (k, m, C)
-    accepted_total: np.ndarray
-    accepted_gram: np.ndarray
-    accepted_target: np.ndarray
-    target_total: np.ndarray
-    target_square: float
-    weight: float
-
-    def __iadd__(self, other: _Sums) -> _Sums:
-        for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
-        return self
-
-
-@dataclass(frozen=True)
-class _Provisional:
-    """Shift and scale (k, m) from the first rows, so that float32 products neither cancel nor overflow."""
-
-    shift: np.ndarray
-    scale: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Gathered:
-    """What the first pass leaves: sums, and the raw features of all chunks if they fit into the cache."""
-
-    sums: _Sums
-    provisional: _Provisional
-    cache: list[np.ndarray] | None
+    @property
+    def operator_sets(self) -> list[OperatorSet]:
+        return [operator_set for draw in self.draws for operator_set in draw.sets]
 
 
 def search(
@@ -175,176 +127,45 @@ def search(
 
     ``validation`` is where accuracy is measured; the other scores use the training rows.
     """
-    draws = _draw_weights(rows.x.shape[1], sets, n_neurons, settings, rng)
-    gathered = _gather(rows, draws, settings.n_threads)
-    sums = gathered.sums
-    bases, updates, mean, variance = _solve(sums, gathered.provisional, settings)
-    pairs = [(r, c) for r in range(len(bases)) for c in range(mean.shape[0])]
-    loss = np.stack([(u.squared_error / sums.weight).numpy() for u in updates])
-    valid = np.stack([u.valid.numpy() for u in updates])
-    loss[~valid] = np.inf
+    draws = draw_weights(
+        rows.x.shape[1], n_neurons, sets, settings.weight_ranges, settings.n_draws, settings.share_draws, rng
+    )
+    problem = _solve(draws, gather(rows, draws, settings.n_threads), settings.ridges)
+    valid = np.stack([u.valid.numpy() for u in problem.updates])
     if not valid.any():
         raise FloatingPointError(
             f"none of the {valid.size} candidate operator sets gave finite features; "
             "check the scale of the inputs or narrow weight_range"
         )
-    if settings.score == "loss":
-        score = -loss
-    else:
-        gcv = np.stack([u.generalized_cross_validation(sums.weight).numpy() for u in updates])
-        score = -gcv
-        if settings.score in ("loo", "accuracy"):
-            keep = _shortlist(gcv, valid, SHORTLIST if settings.score == "loo" else gcv.size)
-            score = np.full_like(gcv, -np.inf)
-            where = rows if validation is None or settings.score == "loo" else validation
-            cache = gathered.cache if where is rows else None
-            for r, (base, solved) in enumerate(zip(bases, updates, strict=True)):
-                chosen = np.flatnonzero(keep[r])
-                if chosen.size:
-                    score[r, chosen] = _predictive_scores(
-                        where, draws, cache, chosen, base, solved, mean, variance, sums, settings
-                    )
-    best = max(pairs, key=lambda pair: (score[pair], -loss[pair]))
-    names = [(draw.weight_range, s) for draw in draws for s in draw.sets]
-    listed = [
-        Candidate(names[c][1], names[c][0], bases[r].ridge, float(score[r, c]), float(loss[r, c]))
-        for r, c in pairs
-        if np.isfinite(score[r, c])
-    ]
-    winner = _winner(best, draws, listed, names, bases, updates, mean, variance, sums, score, loss)
-    return SearchResult(winner, sorted(listed, key=lambda c: (-c.score, c.loss)), int((~valid).sum()))
+    weight = problem.gathered.sums.weight
+    loss = np.stack([(u.squared_error / weight).numpy() for u in problem.updates])
+    loss[~valid] = np.inf
+    rival = np.array([s in settings.rivals for s in problem.operator_sets])
+    score = _scores(problem, loss, valid, rival, rows, validation, settings)
+    ranking = np.lexsort((loss.ravel(), -score.ravel()))
+    ranking = [np.unravel_index(i, score.shape) for i in ranking if np.isfinite(score.flat[i])]
 
-
-def _draw_weights(
-    n_inputs: int,
-    sets: Sequence[OperatorSet],
-    n_neurons: int,
-    settings: SearchSettings,
-    rng: np.random.Generator,
-) -> list[_Draw]:
-    groups: list[list[OperatorSet]]
-    if settings.share_draws:
-        by_nodal: dict[str, list[OperatorSet]] = {}
-        for s in sets:
-            by_nodal.setdefault(s.nodal, []).append(s)
-        groups = list(by_nodal.values())
-    else:
-        groups = [[s] for s in sets]
-    draws, first = [], 0
-    for _ in range(settings.n_draws):
-        for group in groups:
-            unit = rng.uniform(-1.0, 1.0, size=(n_inputs, n_neurons))
-            for weight_range in settings.weight_ranges:
-                draws.append(_Draw((unit * weight_range).astype(np.float32), weight_range, group, first))
-                first += len(group)
-    return draws
-
-
-def _features(x: np.ndarray, draw: _Draw, out: np.ndarray) -> None:
-    """Raw features of a draw's candidates for some rows: out (sets, m, n)."""
-    from .kernels import cpu
-
-    nodal = draw.sets[0].nodal_operator.code
-    pooled = None
-    for j, operator_set in enumerate(draw.sets):
-        codes = operator_set.codes
-        if codes is None:
-            with torch.no_grad():
-                bias = torch.zeros(draw.weight.shape[1])
-                tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), bias
-                out[j] = reference.features(*tensors, operator_set).numpy().T
-            continue
-        if pooled is None:
-            pooled = np.empty((4, draw.weight.shape[1], x.shape[0]), np.float32)
-            cpu.all_pools(nodal, x, draw.weight, pooled)
-        cpu.activate(codes[2], pooled[codes[1]].reshape(-1), out[j].reshape(-1))
-
-
-def _chunks(n_rows: int, columns: int) -> list[slice]:
-    """Rows to take at once: enough chunks for several threads, each within its memory."""
-    size = min(CHUNK_BYTES // (4 * max(columns, 1)), 8192, max(256, -(-n_rows // 4)))
-    size = max(size, 64)
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-def _all_features(x: np.ndarray, draws: Sequence[_Draw], n_threads: int = 1) -> np.ndarray:
-    """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
-    starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
-    out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)
-    x = np.ascontiguousarray(x)
-
-    def task(i: int) -> None:
-        _features(x, draws[i], out[starts[i] : starts[i + 1]])
-
-    run_all([lambda i=i: task(i) for i in range(len(draws))], n_threads)
-    return out
-
-
-def _gather(rows: Rows, draws: Sequence[_Draw], n_threads: int) -> _Gathered:
-    """One pass over the rows; chunks are spread over threads and added in their order."""
-    k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-    provisional = _provisional(_all_features(rows.x[:256], draws, n_threads))
-    cache: list[np.ndarray] | None = [] if 4 * k * m * rows.n_rows <= CACHE_BYTES else None
-    spans = _chunks(rows.n_rows, k * m)
-    keep = cache is not None
-
-    def task(span: slice) -> tuple[_Sums, np.ndarray | None]:
-        h = _all_features(rows.x[span], draws)
-        sums = _sum_chunk(h.copy() if keep else h, rows, span, provisional)
-        return sums, h if keep else None
-
-    total: _Sums | None = None
-    for part, h in stream([lambda span=span: task(span) for span in spans], n_threads):
-        if total is None:
-            total = part
-        else:
-            total += part
-        if cache is not None and h is not None:
-            cache.append(h)
-    assert total is not None
-    return _Gathered(total, provisional, cache)
-
-
-def _provisional(h: np.ndarray) -> _Provisional:
-    with np.errstate(all="ignore"):
-        mean = h.mean(axis=2, dtype=np.float64)
-        deviation = h.std(axis=2, dtype=np.float64)
-    usable = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 1e-12)
-    return _Provisional(
-        np.where(np.isfinite(mean), mean, 0.0).astype(np.float32),
-        np.where(usable, 1.0 / np.where(usable, deviation, 1.0), 1.0).astype(np.float32),
-    )
-
-
-def _sum_chunk(h: np.ndarray, rows: Rows, span: slice, provisional: _Provisional) -> _Sums:
-    """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""
-    k, m, n = h.shape
-    accepted, target, weight = rows.accepted[span], rows.target[span], rows.weight[span]
-    with np.errstate(all="ignore"):
-        h -= provisional.shift[:, :, None]
-        h *= provisional.scale[:, :, None]
-        weighted = h if (weight == 1).all() else h * weight
-        flat = weighted.reshape(k * m, n)
-        weighted_accepted = accepted * weight[:, None]
-        return _Sums(
-            total=weighted.sum(axis=2, dtype=np.float64),
-            gram=np.matmul(weighted, h.transpose(0, 2, 1)).astype(np.float64),
-            cross=(flat @ accepted).T.reshape(accepted.shape[1], k, m).astype(np.float64),
-            target=(flat @ target).reshape(k, m, -1).astype(np.float64),
-            accepted_total=weighted_accepted.sum(axis=0, dtype=np.float64),
-            accepted_gram=(weighted_accepted.T @ accepted).astype(np.float64),
-            accepted_target=(weighted_accepted.T @ target).astype(np.float64),
-            target_total=(target * weight[:, None]).sum(axis=0, dtype=np.float64),
-            target_square=float((weight[:, None] * target.astype(np.float64) ** 2).sum()),
-            weight=float(weight.sum(dtype=np.float64)),
+    def candidate(r: int, c: int) -> Candidate:
+        draw = _draw_of(draws, c)
+        operator_set = draw.sets[c - draw.first]
+        return Candidate(
+            operator_set, draw.weight_range, problem.bases[r].ridge, float(score[r, c]), float(loss[r, c])
         )
 
+    winner = _winner(problem, *ranking[0], candidate(*ranking[0]))
+    second = next((pair for pair in ranking if rival[pair[1]]), None)
+    if second is not None and not rival[ranking[0][1]]:
+        best_rival = _winner(problem, *second, candidate(*second))
+    else:
+        best_rival = None
+    return SearchResult(winner, best_rival, [candidate(*pair) for pair in ranking], int((~valid).sum()))
 
-def _solve(
-    sums: _Sums, provisional: _Provisional, settings: SearchSettings
-) -> tuple[list[ridge_module.Base], list[ridge_module.Schur], np.ndarray, np.ndarray]:
+
+def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:
     """Standardise the sums and solve every candidate for every ridge."""
+    sums, provisional = gathered.sums, gathered.provisional
     n = sums.weight
+    target_mean, accepted_mean = sums.target_total / n, sums.accepted_total / n
     with np.errstate(all="ignore"):
         centre = sums.total / n
         spread = np.maximum(np.einsum("kmm->km", sums.gram) / n - centre**2, 0.0)
@@ -353,64 +174,83 @@ def _solve(
         variance = spread / scale**2
         # What turns a shifted, scaled feature into a standardised one.
         factor = 1.0 / (np.sqrt(variance + NORM_EPSILON) * scale)
-        target_mean = sums.target_total / n
-        gram = (sums.gram - n * centre[:, :, None] * centre[:, None, :]) * factor[:, :, None] * factor[:, None]
-        accepted_mean = sums.accepted_total / n
-        cross = sums.cross - sums.accepted_total[:, None, None] * centre
-        cross = (cross * factor).transpose(1, 0, 2)
+        gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
+        gram *= factor[:, :, None] * factor[:, None]
+        cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(1, 0, 2)
         target = (sums.target - n * centre[:, :, None] * target_mean) * factor[:, :, None]
     accepted_gram = sums.accepted_gram - n * np.outer(accepted_mean, accepted_mean)
     accepted_target = sums.accepted_target - n * np.outer(accepted_mean, target_mean)
     total = sums.target_square - n * float((target_mean**2).sum())
     tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (cross, gram, target)]
-    bases, updates = [], []
-    for value in settings.ridges:
-        base = ridge_module.factor_base(
-            torch.from_numpy(accepted_gram), torch.from_numpy(accepted_target), total, n, value
-        )
-        bases.append(base)
-        updates.append(ridge_module.update(base, *tensors))
-    return bases, updates, mean, variance
+    old_gram, old_target = torch.from_numpy(accepted_gram), torch.from_numpy(accepted_target)
+    bases = [ridge_module.factor_base(old_gram, old_target, total, n, value) for value in ridges]
+    updates = [ridge_module.update(base, *tensors) for base in bases]
+    return _Problem(draws, gathered, bases, updates, mean, variance, accepted_mean, target_mean)
 
 
-def _shortlist(gcv: np.ndarray, valid: np.ndarray, size: int) -> np.ndarray:
-    """Mask of the ``size`` best finite candidates over all ridges."""
-    order = np.argsort(np.where(valid, gcv, np.inf), axis=None)[:size]
-    keep = np.zeros(gcv.size, dtype=bool)
-    keep[order] = True
-    return keep.reshape(gcv.shape) & valid
+def _scores(
+    problem: _Problem,
+    loss: np.ndarray,
+    valid: np.ndarray,
+    rival: np.ndarray,
+    rows: Rows,
+    validation: Rows | None,
+    settings: SearchSettings,
+) -> np.ndarray:
+    """Scores (ridges, candidates), higher is better; -inf for what was not looked at."""
+    if settings.score == "loss":
+        return -loss
+    weight = problem.gathered.sums.weight
+    gcv = np.stack([u.generalized_cross_validation(weight).numpy() for u in problem.updates])
+    if settings.score == "gcv":
+        return -gcv
+    keep, where, cache = valid, rows, problem.gathered.cache
+    if settings.score == "loo":
+        keep = _best(gcv, SHORTLIST) | (_best(np.where(rival, gcv, np.inf), SHORTLIST // 8))
+    elif validation is not None:
+        where, cache = validation, None
+    score = np.full_like(gcv, -np.inf)
+    for r in range(len(problem.bases)):
+        chosen = np.flatnonzero(keep[r])
+        if chosen.size:
+            score[r, chosen] = _predictive_scores(problem, r, chosen, where, cache, settings)
+    return np.where(np.isfinite(score), score, -np.inf)
+
+
+def _best(cost: np.ndarray, size: int) -> np.ndarray:
+    """Mask of the ``size`` least finite costs."""
+    keep = np.zeros(cost.size, dtype=bool)
+    keep[np.argsort(cost, axis=None)[:size]] = True
+    return keep.reshape(cost.shape) & np.isfinite(cost)
 
 
 def _predictive_scores(
-    where: Rows,
-    draws: Sequence[_Draw],
-    cache: list[np.ndarray] | None,
+    problem: _Problem,
+    r: int,
     chosen: np.ndarray,
-    base: ridge_module.Base,
-    solved: ridge_module.Schur,
-    mean: np.ndarray,
-    variance: np.ndarray,
-    sums: _Sums,
+    where: Rows,
+    cache: list[np.ndarray] | None,
     settings: SearchSettings,
 ) -> np.ndarray:
-    """Leave-one-out error (negative) or accuracy of the chosen candidates, by a pass over ``where``."""
-    # Gathering all features again would be a waste where few candidates are left.
+    """Leave-one-out error (negative) or accuracy of candidates, by a pass over ``where``."""
+    base, solved = problem.bases[r], problem.updates[r]
+    # Without a cache, only the features of the candidates that are left are computed again.
     needed = [
-        _Draw(d.weight, d.weight_range, [d.sets[i - d.first] for i in picked], d.first)
-        for d in draws
+        Draw(d.weight, d.weight_range, [d.sets[i - d.first] for i in picked], d.first)
+        for d in problem.draws
         if (picked := chosen[(chosen >= d.first) & (chosen < d.first + len(d.sets))]).size
     ]
-    deviation = np.sqrt(variance[chosen] + NORM_EPSILON)[:, :, None]
-    centre = mean[chosen][:, :, None]
-    projection = solved.projection[chosen].to(torch.float32)
-    whiten = solved.whiten[chosen].to(torch.float32)
-    reduced = solved.reduced[chosen].to(torch.float32)
-    target_mean = torch.from_numpy(sums.target_total / sums.weight).to(torch.float32)
-    accepted_mean = (sums.accepted_total / sums.weight).astype(np.float32)
-    spans = _chunks(where.n_rows, sum(len(d.sets) for d in draws) * mean.shape[1])
+    deviation = np.sqrt(problem.variance[chosen] + NORM_EPSILON)[:, :, None]
+    centre = problem.mean[chosen][:, :, None]
+    projection, whiten, reduced = (
+        tensor[chosen].to(torch.float32) for tensor in (solved.projection, solved.whiten, solved.reduced)
+    )
+    target_mean = torch.from_numpy(problem.target_mean).to(torch.float32)
+    accepted_mean = problem.accepted_mean.astype(np.float32)
+    spans = chunks(where.n_rows, problem.mean.size)
 
     def task(number: int, span: slice) -> Tensor:
-        h = cache[number][chosen] if cache is not None else _all_features(where.x[span], needed)
+        h = cache[number][chosen] if cache is not None else all_features(where.x[span], needed)
         standard = torch.from_numpy(((h - centre) / deviation).astype(np.float32, copy=False))
         accepted = torch.from_numpy(where.accepted[span] - accepted_mean)
         target, weight = torch.from_numpy(where.target[span]), torch.from_numpy(where.weight[span])
@@ -460,26 +300,13 @@ def _score_chunk(
     return total
 
 
-def _winner(
-    best: tuple[int, int],
-    draws: Sequence[_Draw],
-    listed: Sequence[Candidate],
-    names: Sequence[tuple[float, OperatorSet]],
-    bases: Sequence[ridge_module.Base],
-    updates: Sequence[ridge_module.Schur],
-    mean: np.ndarray,
-    variance: np.ndarray,
-    sums: _Sums,
-    score: np.ndarray,
-    loss: np.ndarray,
-) -> Winner:
-    r, c = best
-    draw = next(d for d in draws if d.first <= c < d.first + len(d.sets))
-    candidate = Candidate(
-        names[c][1], names[c][0], bases[r].ridge, float(score[r, c]), float(loss[r, c])
-    )
-    head = torch.cat([updates[r].old_head[c], updates[r].new_head[c]]).numpy()
+def _draw_of(draws: Sequence[Draw], candidate: int) -> Draw:
+    return next(d for d in draws if d.first <= candidate < d.first + len(d.sets))
+
+
+def _winner(problem: _Problem, r: int, c: int, candidate: Candidate) -> Winner:
+    head = torch.cat([problem.updates[r].old_head[c], problem.updates[r].new_head[c]]).numpy()
     # Accepted features have mean zero only up to rounding; their means belong to the intercept.
-    accepted_mean = sums.accepted_total / sums.weight
-    intercept = sums.target_total / sums.weight - accepted_mean @ head[: len(accepted_mean)]
-    return Winner(candidate, draw.weight, mean[c], variance[c], head, intercept)
+    intercept = problem.target_mean - problem.accepted_mean @ head[: len(problem.accepted_mean)]
+    weight = _draw_of(problem.draws, c).weight
+    return Winner(candidate, weight, problem.mean[c], problem.variance[c], head, intercept)

@@ -29,7 +29,16 @@ def values(low, high, n=200_001):
 
 @pytest.fixture(scope="module")
 def functions():
-    names = ("exp", "expm1", "bounded_exp2", "bounded_exp2m1", "sin_pi", "sigmoid", "tanh", "softplus_negative")
+    names = (
+        "exp",
+        "expm1",
+        "bounded_exp2",
+        "bounded_exp2m1",
+        "sin_pi",
+        "sigmoid",
+        "tanh",
+        "softplus_negative",
+    )
     return {name: over_array(getattr(cpu_math, name)) for name in names}
 
 

@@ -33,7 +33,7 @@ def speed(
         if not as_json:
             typer.echo(row.text())
     if as_json:
-        typer.echo(json.dumps([row.plain() for row in rows]))
+        typer.echo(json.dumps({"measurements": [row.plain() for row in rows]}))
 
 
 @app.command()
@@ -59,7 +59,7 @@ def accuracy(
             typer.echo(f"{result.dataset} split {result.split} {result.model}: {result.accuracy:.3f}", err=True)
     rows = summary(results)
     if as_json:
-        typer.echo(json.dumps(rows))
+        typer.echo(json.dumps({"results": rows}))
     else:
         typer.echo(markdown(rows))
 
