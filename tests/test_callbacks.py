@@ -7,14 +7,7 @@ import pytest
 
 from opgrow import HeMLGOPClassifier, callbacks
 from opgrow.callbacks import Callback, broadcast
-from opgrow.growth import (
-    EpochFinished,
-    Event,
-    GrowthFinished,
-    GrowthStarted,
-    PhaseStarted,
-    StepFinished,
-)
+from opgrow.events import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 
 HOOKS = {
     GrowthStarted: "on_growth_start",

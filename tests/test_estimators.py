@@ -307,7 +307,7 @@ def test_the_scale_of_targets_does_not_matter(cls, shift, scale, diabetes):
 
 @pytest.mark.parametrize("cls", REGRESSORS, ids=lambda c: c.__name__)
 def test_constant_targets_are_predicted(cls, diabetes):
-    x, y = diabetes
+    x, _ = diabetes
     model = small(cls, max_layers=1).fit(x[:60], np.full(60, 7.5))
     np.testing.assert_allclose(model.predict(x), 7.5, rtol=1e-4)
 

@@ -10,20 +10,12 @@ import pytest
 import torch
 
 from opgrow import methods
-from opgrow.growth import (
-    EpochFinished,
-    Growth,
-    GrowthFinished,
-    GrowthSettings,
-    GrowthStarted,
-    PhaseStarted,
-    Problem,
-    StepFinished,
-)
+from opgrow.engines import TuningSettings
+from opgrow.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
+from opgrow.growth import Growth, GrowthSettings, Problem
 from opgrow.operators import operator_sets
 from opgrow.scores import evaluate
 from opgrow.search import SearchSettings
-from opgrow.tuning import TuningSettings
 
 SETS = tuple(
     operator_sets(

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
-from opgrow.growth import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.kernels.warmup import warm_up
 from opgrow.progress import Progress, growth_table
 from opgrow.scores import Score

@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from opgrow import PERCEPTRON, Block, Layer, OperatorSet, tuning
+from opgrow import PERCEPTRON, Block, Layer, OperatorSet, engines
+from opgrow.engines import TuningData, TuningSettings
 from opgrow.operators import library, register_activation, unregister
 from opgrow.scores import evaluate, row_losses
-from opgrow.tuning import TuningData, TuningSettings, tune
+from opgrow.tuning import tune
 
-ENGINES = {"compiled": tuning._CompiledEngine, "reference": tuning._ReferenceEngine}
+ENGINES = {"compiled": engines.CompiledEngine, "reference": engines.ReferenceEngine}
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 
@@ -72,7 +73,7 @@ def flat_gradient(layers, head, rows, settings):
 
 def one_step(engine_name, layers, head, rows, settings, rate=0.01, seed=1):
     """The engine after one batch of all rows: the gradient it saw, and the parameters before and after."""
-    shape = tuning._Shape(layers, head, rows.frozen.shape[1])
+    shape = engines.Shape(layers, head, rows.frozen.shape[1])
     theta = shape.flatten(layers, head)
     before = theta.copy()
     engine = ENGINES[engine_name](shape, theta, rows, settings)
@@ -170,7 +171,7 @@ def test_both_engines_take_the_step_of_adam():
     results = {name: one_step(name, *network(sets), rows, settings) for name in ENGINES}
     for gradient, before, after, *_ in results.values():
         # The first step of Adam is the learning rate in the direction of the gradient.
-        wanted = before - 0.01 * gradient / (np.abs(gradient) + tuning.ADAM_EPSILON)
+        wanted = before - 0.01 * gradient / (np.abs(gradient) + engines.ADAM_EPSILON)
         np.testing.assert_allclose(after, wanted, rtol=1e-4, atol=1e-6)
     losses = [loss for *_, loss, _ in results.values()]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
@@ -183,7 +184,7 @@ def test_both_engines_stay_together_over_epochs(sets):
     curves = []
     for engine in ENGINES.values():
         layers, head = network(sets)
-        shape = tuning._Shape(layers, head, 2)
+        shape = engines.Shape(layers, head, 2)
         theta = shape.flatten(layers, head)
         running = engine(shape, theta, rows, settings)
         rng = np.random.default_rng(0)
@@ -212,7 +213,7 @@ def test_max_norm_is_respected(engine):
     ("n_rows", "batch_size"), [(100, 32), (1, 32), (33, 32), (64, 32), (31, 7), (5, 100), (65, 64)]
 )
 def test_batches_cover_all_rows_and_differ_by_one_at_most(n_rows, batch_size):
-    bounds = tuning._batch_bounds(n_rows, batch_size)
+    bounds = engines._batch_bounds(n_rows, batch_size)
     sizes = np.diff(bounds)
     assert bounds[0] == 0
     assert bounds[-1] == n_rows

@@ -47,7 +47,9 @@ def draw(network, title: str) -> str:
         top += 26
     for i, name in enumerate(names):
         x, line = 110 + 260 * (i % 3), top + 22 * (i // 3)
-        parts.append(f'<circle cx="{x}" cy="{line - 5}" r="5" fill="{colour[name]}"/>' + text(x + 12, line, name, 13))
+        parts.append(
+            f'<circle cx="{x}" cy="{line - 5}" r="5" fill="{colour[name]}"/>' + text(x + 12, line, name, 13)
+        )
     height = top + 22 * ((len(names) + 2) // 3) + 4
     style = "<style>text{font-family:sans-serif;fill:#333}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>"
     body = "\n".join(parts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .growth import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
+from .events import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 
 __all__ = ["Callback", "broadcast"]
 

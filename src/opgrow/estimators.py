@@ -17,14 +17,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from . import methods
 from .callbacks import Callback, broadcast
-from .growth import Growth, GrowthSettings, GrowthStep, Method, Problem
+from .engines import TuningSettings
+from .events import GrowthStep
+from .growth import Growth, GrowthSettings, Method, Problem
 from .kernels.warmup import warm_up
 from .network import Network
 from .operators import library
 from .preparation import as_array, moments, one_hot, split_rows, standardized
 from .scores import CRITERIA, probabilities
 from .search import SCORES, SearchSettings
-from .tuning import TuningSettings
 
 __all__ = [
     "HeMLGOPClassifier",
@@ -56,8 +57,8 @@ _PARAMETERS = """
     operators : {"default", "paper", "pygop"} or list, default="default"
         The operator sets to search; see `opgrow.operators.library`.
     weight_range : "auto", float or sequence of float, default="auto"
-        Random weights are uniform in [-range, range]; every range given is tried. "auto" is 1 for up to
-        16 inputs and (0.5, 2, 6) / sqrt(inputs) above.
+        Random weights are uniform in [-range, range]; every range given is tried. "auto" is
+        1.5 / sqrt(inputs).
     n_draws : int, default=1
         Random draws tried for each operator set and range.
     share_draws : bool, default=True
@@ -348,8 +349,7 @@ class _GrowingEstimator(BaseEstimator):
 
         decay = 0.4 / len(problem.x) if self.weight_decay == "auto" else float(self.weight_decay)
         if self.weight_range == "auto":
-            root = float(np.sqrt(problem.n_inputs))
-            ranges: tuple[float, ...] = (1.0,) if problem.n_inputs <= 16 else (0.5 / root, 2 / root, 6 / root)
+            ranges: tuple[float, ...] = (1.5 / float(np.sqrt(problem.n_inputs)),)
         else:
             ranges = _values("weight_range", self.weight_range, lambda v: 0 < v < np.inf, "positive")
         also = problem.n_inputs > 16 if self.tune_perceptron == "auto" else self.tune_perceptron
@@ -396,9 +396,7 @@ class _GrowingEstimator(BaseEstimator):
 
     def _validated(self, x: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray]:
         x, y = as_array(x), as_array(y)
-        x, y = validate_data(
-            self, x, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **options
-        )
+        x, y = validate_data(self, x, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **options)
         weight = _check_sample_weight(as_array(sample_weight), x, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count")

@@ -9,44 +9,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import nn
 
+from .engines import TuningData, TuningSettings, assign_block, assign_head, assign_moments
+from .events import (
+    EpochFinished,
+    Event,
+    GrowthFinished,
+    GrowthStarted,
+    GrowthStep,
+    PhaseStarted,
+    StepFinished,
+)
 from .kernels import compiled_features
 from .kernels.threads import single_threaded_libraries
 from .network import NORM_EPSILON, Block, Layer, Network
 from .operators import OperatorSet
 from .scores import Score, temperature
-from .search import Candidate, SearchResult, SearchSettings, Winner, search
+from .search import SearchResult, SearchSettings, Winner, search
 from .statistics import Rows
-from .tuning import (
-    Epoch,
-    TuningData,
-    TuningResult,
-    TuningSettings,
-    assign_block,
-    assign_head,
-    assign_moments,
-    tune,
-)
+from .tuning import TuningResult, tune
 
-__all__ = [
-    "EpochFinished",
-    "Event",
-    "Growth",
-    "GrowthFinished",
-    "GrowthSettings",
-    "GrowthStarted",
-    "GrowthStep",
-    "Method",
-    "PhaseStarted",
-    "Problem",
-    "StepFinished",
-]
+__all__ = ["Growth", "GrowthSettings", "Method", "Problem"]
 
 
 @dataclass(frozen=True)
@@ -103,93 +91,6 @@ class GrowthSettings:
     layer_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
     logits: bool = False
-
-
-@dataclass(frozen=True)
-class GrowthStep:
-    """What one step tried and what came of it; an estimator's ``history_`` is a list of these.
-
-    Attributes
-    ----------
-    kind : "block" (one growth step), "layer" (the decision on a finished layer) or "fine-tune"
-    layer, block : position, from 1; block is 0 where a step concerns no single block
-    operator_set, n_neurons : of the new block
-    candidates : the operator sets that the search scored, best first
-    curve : epochs of the tuning; best_epoch is the one that was kept, 0 being the start
-    score : of the network with the new part; improvement : relative, None for a layer's first block
-    accepted : whether the new part stays
-    n_parameters : of the network with the new part
-    """
-
-    kind: str
-    layer: int
-    block: int
-    accepted: bool
-    score: Score
-    improvement: float | None
-    n_parameters: int
-    operator_set: OperatorSet | None = None
-    n_neurons: int = 0
-    candidates: list[Candidate] = field(default_factory=list)
-    invalid_candidates: int = 0
-    curve: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    skipped_batches: int = 0
-    dropout: float = 0.0
-    search_seconds: float = 0.0
-    tuning_seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The step as plain data."""
-        data = asdict(self)
-        data["operator_set"] = str(self.operator_set) if self.operator_set else None
-        for candidate, plain in zip(self.candidates, data["candidates"], strict=True):
-            plain["operator_set"] = str(candidate.operator_set)
-        return data
-
-
-@dataclass(frozen=True)
-class GrowthStarted:
-    method: str
-    n_rows: int
-    n_validation: int
-    n_inputs: int
-    n_outputs: int
-    criterion: str
-
-
-@dataclass(frozen=True)
-class PhaseStarted:
-    """A "search", "tune" or "fine-tune" begins; ``size`` is the number of operator sets or epochs."""
-
-    phase: str
-    layer: int
-    block: int
-    size: int
-    operator_set: OperatorSet | None = None
-
-
-@dataclass(frozen=True)
-class EpochFinished:
-    phase: str
-    layer: int
-    block: int
-    epoch: Epoch
-
-
-@dataclass(frozen=True)
-class StepFinished:
-    step: GrowthStep
-
-
-@dataclass(frozen=True)
-class GrowthFinished:
-    network: Network
-    score: Score
-    seconds: float
-
-
-Event = GrowthStarted | PhaseStarted | EpochFinished | StepFinished | GrowthFinished
 
 
 @dataclass
@@ -306,7 +207,9 @@ class Growth:
         improvement = None if self.score is None else score.improvement_over(self.score)
         accepted = improvement is None or improvement >= self.settings.layer_threshold
         size = self._network([*self.layers, layer], head).n_parameters()
-        self._record(GrowthStep("layer", number, 0, accepted, score, improvement, size, n_neurons=layer.n_neurons))
+        self._record(
+            GrowthStep("layer", number, 0, accepted, score, improvement, size, n_neurons=layer.n_neurons)
+        )
         if accepted:
             self.layers.append(layer)
             self.head, self.score = head, score
@@ -337,7 +240,9 @@ class Growth:
             validation.rows() if validation else None,
         )
         searched = time.perf_counter() - clock
-        tuning = self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
+        tuning = (
+            self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
+        )
         clock = time.perf_counter()
         grown, dropout = self._tune_block(layer, number, found, train, validation, tuning)
         improvement = None if before is None else grown.result.best.improvement_over(before)
@@ -477,7 +382,9 @@ class Growth:
 
     def _network(self, layers: Sequence[Layer], head: nn.Linear | None) -> Network:
         """A network of copies, so that nothing tried later reaches what is kept."""
-        network = Network(self.problem.n_inputs, self.problem.n_outputs, [_copy_layer(layer) for layer in layers])
+        network = Network(
+            self.problem.n_inputs, self.problem.n_outputs, [_copy_layer(layer) for layer in layers]
+        )
         assert head is not None
         network.head.load_state_dict(head.state_dict())
         return network.eval()

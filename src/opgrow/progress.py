@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .callbacks import Callback
-from .growth import EpochFinished, GrowthFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from .events import EpochFinished, GrowthFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from .scores import Score
 
 __all__ = ["Progress", "growth_table"]

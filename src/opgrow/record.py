@@ -23,7 +23,7 @@ from sklearn.base import is_classifier
 
 from . import estimators
 from ._version import __version__
-from .growth import GrowthStep
+from .events import GrowthStep
 from .network import Block, Layer, Network
 from .operators import OperatorSet, registered
 from .scores import Score

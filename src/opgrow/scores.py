@@ -60,7 +60,9 @@ def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
         values = loss(outputs, target)
         if not isinstance(values, Tensor) or values.shape != outputs.shape[:1]:
             given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-            raise ValueError(f"a custom loss returns one value per row, {tuple(outputs.shape[:1])}, got {given}")
+            raise ValueError(
+                f"a custom loss returns one value per row, {tuple(outputs.shape[:1])}, got {given}"
+            )
         return values
     if loss == "mse":
         return (outputs - target).square().mean(dim=1)

@@ -18,7 +18,17 @@ from .kernels import reference
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
 
-__all__ = ["Draw", "Gathered", "Provisional", "Rows", "Sums", "all_features", "chunks", "draw_weights", "gather"]
+__all__ = [
+    "Draw",
+    "Gathered",
+    "Provisional",
+    "Rows",
+    "Sums",
+    "all_features",
+    "chunks",
+    "draw_weights",
+    "gather",
+]
 
 #: Bytes of candidate features that may be kept between the two passes of a search.
 CACHE_BYTES = 1 << 29
@@ -126,7 +136,7 @@ def draw_weights(
 
 def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
     """Raw features of a draw's candidates for some rows: out (sets, m, n)."""
-    from .kernels import cpu
+    from .kernels import cpu, cpu_activation
 
     nodal = draw.sets[0].nodal_operator.code
     pooled = None
@@ -141,7 +151,7 @@ def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
         if pooled is None:
             pooled = np.empty((4, draw.weight.shape[1], x.shape[0]), np.float32)
             cpu.all_pools(nodal, x, draw.weight, pooled)
-        cpu.activate(codes[2], pooled[codes[1]].reshape(-1), out[j].reshape(-1))
+        cpu_activation.activate(codes[2], pooled[codes[1]].reshape(-1), out[j].reshape(-1))
 
 
 def chunks(n_rows: int, columns: int) -> list[slice]:
@@ -222,5 +232,3 @@ def _sum_chunk(h: np.ndarray, rows: Rows, span: slice, provisional: Provisional)
             target_square=float((weight[:, None] * target.astype(np.float64) ** 2).sum()),
             weight=float(weight.sum(dtype=np.float64)),
         )
-
-

@@ -1,71 +1,24 @@
 """Back-propagation of a new block and head, or of a whole network.
 
-Two engines take the same steps: `_CompiledEngine` runs an epoch as one numba loop; `_ReferenceEngine` is
-plain torch autograd, for custom operators, losses and optimisers, and the oracle of the tests. All
-parameters are one flat vector, laid out as `kernels.cpu_training` says.
-
-After every epoch the state is scored with batch-norm statistics of the whole training set, exactly as
+The steps themselves are taken by the engines. After every epoch the state is scored with batch-norm statistics of the whole training set, exactly as
 the finished network will predict, and the best state over all epochs, the untouched start included, is
 kept: tuning never makes a network worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from .kernels import compiled_features, reference
-from .network import NORM_EPSILON, Block, Layer
-from .scores import Loss, Score, evaluate, row_losses
+from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine
+from .kernels import compiled_features
+from .network import NORM_EPSILON, Layer
+from .scores import Score, evaluate
 
-#: As in Keras, which the public implementation of the paper used.
-ADAM_EPSILON = 1e-7
-
-__all__ = ["Epoch", "Optimizer", "TuningData", "TuningResult", "TuningSettings", "tune"]
-
-#: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
-Optimizer = str | Callable[[Iterable[dict]], torch.optim.Optimizer]
-
-
-@dataclass(frozen=True)
-class TuningSettings:
-    """Schedule and regularisation.
-
-    ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
-    without a better score.
-    """
-
-    loss: Loss = "cross_entropy"
-    learning_rates: tuple[float, ...] = (0.01, 0.001, 0.0001)
-    epochs: tuple[int, ...] = (20, 40, 40)
-    patience: int | None = None
-    batch_size: int = 32
-    dropout: float = 0.0
-    input_dropout: float = 0.0
-    weight_decay: float = 0.0
-    max_norm: float | None = None
-    optimizer: Optimizer = "adam"
-    n_threads: int = 1
-
-
-@dataclass(frozen=True)
-class TuningData:
-    """Rows to tune or score on.
-
-    Attributes
-    ----------
-    x : (N, D) inputs of the first tuned layer; frozen : (N, F) features that feed the head unchanged
-    target : (N, outputs); weight : (N,) with mean 1; all float32
-    """
-
-    x: np.ndarray
-    frozen: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
+__all__ = ["Epoch", "TuningResult", "tune"]
 
 
 @dataclass(frozen=True)
@@ -104,11 +57,11 @@ def tune(
     The head sees ``frozen`` and then the last layer's features. Scores are taken on ``validation`` if it
     is given, else on ``train``.
     """
-    shape = _Shape(layers, head, train.frozen.shape[1])
+    shape = Shape(layers, head, train.frozen.shape[1])
     theta = shape.flatten(layers, head)
-    engine = _engine(shape, theta, train, settings)
+    engine = choose_engine(shape, theta, train, settings)
 
-    def score() -> tuple[Score, list[_Moments]]:
+    def score() -> tuple[Score, list[Moments]]:
         scored = validation or train
         outputs, moments = _outputs(shape, theta, train, validation, settings.n_threads)
         return evaluate(criterion, settings.loss, outputs, scored.target, scored.weight), moments
@@ -136,149 +89,28 @@ def tune(
     return TuningResult(start, best, best_epoch, curve, skipped)
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Weighted mean and variance of a block's raw features over the training set."""
-
-    mean: np.ndarray
-    variance: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Views:
-    """A block's parameters as views into the flat vector."""
-
-    operator_set: object
-    weight: np.ndarray
-    bias: np.ndarray
-    scale: np.ndarray
-    shift: np.ndarray
-
-
-class _Shape:
-    """Where each parameter lies in the flat vector."""
-
-    def __init__(self, layers: Sequence[Layer], head: nn.Linear, n_frozen: int) -> None:
-        self.sets = [block.operator_set for layer in layers for block in layer]
-        self.widths = np.array([layer.n_neurons for layer in layers], np.int64)
-        self.n_outputs, self.n_frozen = head.out_features, n_frozen
-        self.n_features = head.in_features
-        rows, offset = [], 0
-        for number, layer in enumerate(layers):
-            column = 0
-            for block in layer:
-                codes = block.operator_set.codes or (-1, -1, -1)
-                rows.append([*codes, block.n_inputs, block.n_neurons, offset, number, column])
-                offset += block.n_neurons * (block.n_inputs + 3)
-                column += block.n_neurons
-        self.plan = np.array(rows, np.int64)
-        self.head_at = offset
-        self.size = offset + (self.n_features + 1) * self.n_outputs
-
-    @property
-    def compilable(self) -> bool:
-        return bool((self.plan[:, :3] >= 0).all())
-
-    def blocks(self, theta: np.ndarray) -> list[list[_Views]]:
-        layers: list[list[_Views]] = [[] for _ in self.widths]
-        for operator_set, row in zip(self.sets, self.plan, strict=True):
-            n_in, d, at, layer = row[3:7]
-            end = at + n_in * d
-            parts = theta[at:end].reshape(n_in, d), *np.split(theta[end : end + 3 * d], 3)
-            layers[layer].append(_Views(operator_set, *parts))
-        return layers
-
-    def head(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        weight = theta[self.head_at : self.size - self.n_outputs].reshape(self.n_features, self.n_outputs)
-        return weight, theta[self.size - self.n_outputs :]
-
-    def decay(self, weight_decay: float) -> np.ndarray:
-        """Decay of each parameter: weights of blocks and head, but no bias and no batch norm."""
-        decay = np.zeros(self.size, np.float32)
-        for layer in self.blocks(decay):
-            for block in layer:
-                block.weight[:] = weight_decay
-        self.head(decay)[0][:] = weight_decay
-        return decay
-
-    def flatten(self, layers: Sequence[Layer], head: nn.Linear) -> np.ndarray:
-        theta = np.empty(self.size, np.float32)
-        for views, layer in zip(self.blocks(theta), layers, strict=True):
-            for view, block in zip(views, layer, strict=True):
-                view.weight[:], view.bias[:] = _array(block.weight), _array(block.bias)
-                view.scale[:], view.shift[:] = _array(block.norm.weight), _array(block.norm.bias)
-        weight, bias = self.head(theta)
-        weight[:], bias[:] = _array(head.weight).T, _array(head.bias)
-        return theta
-
-    def restore(
-        self, theta: np.ndarray, moments: Sequence[_Moments], layers: Sequence[Layer], head: nn.Linear
-    ) -> None:
-        statistics = iter(moments)
-        for views, layer in zip(self.blocks(theta), layers, strict=True):
-            for view, block in zip(views, layer, strict=True):
-                assign_block(block, view.weight, view.bias, view.scale, view.shift)
-                found = next(statistics)
-                assign_moments(block, found.mean, found.variance)
-        weight, bias = self.head(theta)
-        assign_head(head, weight, bias)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
-def _copy(target: Tensor, values: np.ndarray) -> None:
-    target.data.copy_(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)))
-
-
-def assign_block(
-    block: Block, weight: np.ndarray, bias: np.ndarray, scale: np.ndarray, shift: np.ndarray
-) -> None:
-    """Set a block's parameters."""
-    for tensor, values in (
-        (block.weight, weight),
-        (block.bias, bias),
-        (block.norm.weight, scale),
-        (block.norm.bias, shift),
-    ):
-        _copy(tensor, values)
-
-
-def assign_moments(block: Block, mean: np.ndarray, variance: np.ndarray) -> None:
-    """Set the statistics that a block's batch norm predicts with."""
-    _copy(block.norm.running_mean, mean)
-    _copy(block.norm.running_var, variance)
-
-
-def assign_head(head: nn.Linear, weight: np.ndarray, bias: np.ndarray) -> None:
-    """Set a head from weights (features, outputs) and biases."""
-    _copy(head.weight, weight.T)
-    _copy(head.bias, bias)
-
-
-def _moments(raw: np.ndarray, weight: np.ndarray) -> _Moments:
+def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
     total = weight.sum(dtype=np.float64)
     with np.errstate(all="ignore"):
         mean = (weight @ raw.astype(np.float64)) / total
         variance = (weight @ np.square(raw - mean)) / total
-    return _Moments(mean.astype(np.float32), variance.astype(np.float32))
+    return Moments(mean.astype(np.float32), variance.astype(np.float32))
 
 
 def _outputs(
-    shape: _Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
-) -> tuple[np.ndarray, list[_Moments]]:
+    shape: Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
+) -> tuple[np.ndarray, list[Moments]]:
     """Outputs for the scored rows with statistics of the whole training set, and those statistics."""
     parts = [train] if validation is None else [train, validation]
     inputs = [part.x for part in parts]
-    moments: list[_Moments] = []
+    moments: list[Moments] = []
     layers = shape.blocks(theta)
     with np.errstate(all="ignore"):
         for number, layer in enumerate(layers):
             columns: list[list[np.ndarray]] = [[] for _ in parts]
             for block in layer:
                 raws = [
-                    compiled_features(x, block.weight, block.bias, block.operator_set, n_threads)  # type: ignore[arg-type]
+                    compiled_features(x, block.weight, block.bias, block.operator_set, n_threads)
                     for x in inputs
                 ]
                 found = _moments(raws[0], train.weight)
@@ -289,140 +121,12 @@ def _outputs(
                 for part, raw in enumerate(raws):
                     if part == len(raws) - 1 or not last:
                         columns[part].append(raw * factor + offset)
-            inputs = [np.concatenate(c, axis=1) if len(c) > 1 else c[0] if c else x
-                      for c, x in zip(columns, inputs, strict=True)]
+            inputs = [
+                np.concatenate(c, axis=1) if len(c) > 1 else c[0] if c else x
+                for c, x in zip(columns, inputs, strict=True)
+            ]
         weight, bias = shape.head(theta)
         outputs = inputs[-1] @ weight[shape.n_frozen :] + bias
         if shape.n_frozen:
             outputs += parts[-1].frozen @ weight[: shape.n_frozen]
     return outputs, moments
-
-
-def _engine(shape: _Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings):  # type: ignore[no-untyped-def]
-    simple = isinstance(settings.loss, str) and settings.optimizer == "adam"
-    return (_CompiledEngine if simple and shape.compilable else _ReferenceEngine)(shape, theta, train, settings)
-
-
-def _batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
-    """Borders of batches of nearly equal size, so that no last batch is tiny."""
-    n_batches = -(-n_rows // batch_size)
-    return np.arange(n_batches + 1, dtype=np.int64) * n_rows // n_batches
-
-
-class _CompiledEngine:
-    def __init__(
-        self, shape: _Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings
-    ) -> None:
-        from .kernels import cpu_training
-
-        self.shape, self.theta, self.train, self.settings = shape, theta, train, settings
-        self.first, self.second = np.zeros_like(theta), np.zeros_like(theta)
-        self.decay = shape.decay(settings.weight_decay)
-        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
-        self.step = 0
-        self.run = cpu_training.train_epoch
-        losses = {"mse": cpu_training.MEAN_SQUARED_ERROR, "cross_entropy": cpu_training.CROSS_ENTROPY}
-        self.loss = losses[settings.loss]  # type: ignore[index]
-
-    def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
-        train, settings = self.train, self.settings
-        loss, self.step, skipped = self.run(
-            train.x,
-            train.frozen,
-            train.target,
-            train.weight,
-            order,
-            self.bounds,
-            self.shape.plan,
-            self.shape.widths,
-            self.theta,
-            self.first,
-            self.second,
-            self.decay,
-            self.step,
-            float(rate),
-            self.loss,
-            np.float32(settings.dropout),
-            np.float32(settings.input_dropout),
-            np.float32(settings.max_norm or 0.0),
-            np.uint64(seed),
-        )
-        return loss, skipped
-
-
-class _ReferenceEngine:
-    """The same steps with torch autograd. Also runs operators, losses and optimisers of users."""
-
-    def __init__(
-        self, shape: _Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings
-    ) -> None:
-        self.shape, self.theta, self.settings = shape, theta, settings
-        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
-        self.data = [torch.from_numpy(a) for a in (train.x, train.frozen, train.target, train.weight)]
-        # Parameters share memory with the flat vector.
-        self.layers = [
-            [
-                [_leaf(a) for a in (view.weight, view.bias, view.scale, view.shift)]
-                for view in layer
-            ]
-            for layer in shape.blocks(theta)
-        ]
-        self.head = [_leaf(a) for a in shape.head(theta)]
-        decayed = [block[0] for layer in self.layers for block in layer] + [self.head[0]]
-        plain = [p for layer in self.layers for block in layer for p in block[1:]] + [self.head[1]]
-        groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-        custom = settings.optimizer
-        self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
-        self.parameters = decayed + plain
-
-    def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
-        generator = torch.Generator().manual_seed(seed % 2**63)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        rows = torch.from_numpy(order)
-        total, skipped = 0.0, 0
-        for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
-            self.optimizer.zero_grad()
-            loss = self._loss(rows[start:stop], generator)
-            loss.backward()
-            total += float(loss.detach())
-            if all(p.grad is None or p.grad.isfinite().all() for p in self.parameters):
-                self.optimizer.step()
-                self._limit_norms()
-            else:
-                skipped += 1
-        return total / (len(self.bounds) - 1), skipped
-
-    def _loss(self, rows: Tensor, generator: torch.Generator) -> Tensor:
-        x, frozen, target, weight = (tensor[rows] for tensor in self.data)
-        settings, sets = self.settings, iter(self.shape.sets)
-        x = _dropout(x, settings.input_dropout, generator)
-        frozen = _dropout(frozen, settings.dropout, generator)
-        for layer in self.layers:
-            parts = []
-            for w, b, scale, shift in layer:
-                raw = reference.features(x, w, b, next(sets))
-                deviation = torch.sqrt(raw.var(dim=0, correction=0) + NORM_EPSILON)
-                parts.append((raw - raw.mean(dim=0)) / deviation * scale + shift)
-            x = _dropout(torch.cat(parts, dim=1), settings.dropout, generator)
-        outputs = torch.cat([frozen, x], dim=1) @ self.head[0] + self.head[1]
-        return (row_losses(settings.loss, outputs, target) * weight).mean()
-
-    def _limit_norms(self) -> None:
-        if self.settings.max_norm:
-            with torch.no_grad():
-                for layer in self.layers:
-                    for block in layer:
-                        norms = block[0].norm(dim=0).clamp_min(1e-30)
-                        block[0].mul_((self.settings.max_norm / norms).clamp_max(1.0))
-
-
-def _leaf(values: np.ndarray) -> Tensor:
-    return torch.from_numpy(values).requires_grad_()
-
-
-def _dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-    if rate <= 0:
-        return x
-    keep = torch.rand(x.shape, generator=generator) >= rate
-    return x * keep / (1 - rate)

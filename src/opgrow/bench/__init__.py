@@ -13,7 +13,9 @@ app = typer.Typer(
     help="Measure speed and accuracy on this machine.", no_args_is_help=True, pretty_exceptions_enable=False
 )
 
-_Data = Annotated[str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")]
+_Data = Annotated[
+    str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -41,7 +43,9 @@ def accuracy(
     datasets: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pima,cmc,yeast",
     data: _Data = None,
     splits: Annotated[int, typer.Option(min=1, help="Stratified 60/40 splits.")] = 10,
-    models: Annotated[str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")] = "all",
+    models: Annotated[
+        str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")
+    ] = "all",
     as_json: _Json = False,
 ) -> None:
     """Compare the methods with scikit-learn's models and LightGBM on the same splits."""
@@ -56,7 +60,9 @@ def accuracy(
     for result in compare([d.strip() for d in datasets.split(",")], data, splits, chosen):
         results.append(result)
         if not as_json:
-            typer.echo(f"{result.dataset} split {result.split} {result.model}: {result.accuracy:.3f}", err=True)
+            typer.echo(
+                f"{result.dataset} split {result.split} {result.model}: {result.accuracy:.3f}", err=True
+            )
     rows = summary(results)
     if as_json:
         typer.echo(json.dumps({"results": rows}))

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from .. import datasets
+from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
 from ..estimators import HeMLGOPClassifier
 from ..kernels import cpu
 from ..kernels.threads import map_rows, single_threaded_libraries
@@ -25,7 +26,6 @@ from ..network import Block, Layer
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
 from ..statistics import Rows
-from ..tuning import TuningData, TuningSettings, _CompiledEngine, _ReferenceEngine, _Shape
 
 __all__ = ["Row", "measure"]
 
@@ -44,7 +44,13 @@ class Row:
     note: str = ""
 
     def plain(self) -> dict[str, Any]:
-        return {"name": self.name, "value": self.value, "unit": self.unit, "peers": self.peers, "note": self.note}
+        return {
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "peers": self.peers,
+            "note": self.note,
+        }
 
     def text(self) -> str:
         """One line: the value, then each peer's value and the ratio to it."""
@@ -137,7 +143,9 @@ def _small_search(repeats: int, n_threads: int) -> Row:
     seconds = _medians(
         {"search": lambda: search(rows, library(), 40, settings, np.random.default_rng(0))}, max(repeats, 9)
     )
-    return Row("search, 144 sets, 40 neurons, 460 x 8", 1e3 * seconds["search"], "ms", note="3 ridges, leave-one-out")
+    return Row(
+        "search, 144 sets, 40 neurons, 460 x 8", 1e3 * seconds["search"], "ms", note="3 ridges, leave-one-out"
+    )
 
 
 def _large_search(repeats: int, n_threads: int) -> Row:
@@ -167,10 +175,10 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
     for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
         operator_set = OperatorSet(*operators)
         layers, head = [Layer([Block(8, 40, operator_set)])], torch.nn.Linear(80, 2)
-        shape = _Shape(layers, head, 40)
+        shape = Shape(layers, head, 40)
         settings = TuningSettings(batch_size=batch)
-        compiled = _CompiledEngine(shape, shape.flatten(layers, head), data, settings)
-        reference = _ReferenceEngine(shape, shape.flatten(layers, head), data, settings)
+        compiled = CompiledEngine(shape, shape.flatten(layers, head), data, settings)
+        reference = ReferenceEngine(shape, shape.flatten(layers, head), data, settings)
         seconds = _medians(
             {
                 "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(5)],  # type: ignore[misc]

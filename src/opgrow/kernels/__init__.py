@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ..operators import OperatorSet
 from . import reference
@@ -40,7 +41,7 @@ def compiled_features(
         with torch.no_grad():
             tensors = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
             return reference.features(*tensors, operator_set).numpy()
-    from . import cpu
+    from . import cpu_activation
 
     nodal, pool, activation = codes
     out = np.empty((x.shape[0], weight.shape[1]), np.float32)
@@ -49,7 +50,7 @@ def compiled_features(
         rows = out[start:stop]
         _pool_rows(nodal, pool, x[start:stop], weight, rows)
         rows += bias
-        cpu.activate(activation, rows.reshape(-1), rows.reshape(-1))
+        cpu_activation.activate(activation, rows.reshape(-1), rows.reshape(-1))
 
     map_rows(compute, x.shape[0], _CHUNK_ROWS, n_threads)
     return out
@@ -71,7 +72,7 @@ class _Features(torch.autograd.Function):
     def forward(  # type: ignore[override]
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, nodal: int, pool: int, activation: int
     ) -> Tensor:
-        from . import cpu
+        from . import cpu_activation
 
         rows, columns = x.detach().contiguous().numpy(), weight.detach().contiguous().numpy()
         shift = bias.detach().numpy()
@@ -81,7 +82,7 @@ class _Features(torch.autograd.Function):
         def compute(start: int, stop: int) -> None:
             _pool_rows(nodal, pool, rows[start:stop], columns, before[start:stop])
             before[start:stop] += shift
-            cpu.activate(activation, before[start:stop].reshape(-1), out[start:stop].reshape(-1))
+            cpu_activation.activate(activation, before[start:stop].reshape(-1), out[start:stop].reshape(-1))
 
         map_rows(compute, rows.shape[0], _CHUNK_ROWS, torch.get_num_threads())
         ctx.save_for_backward(x, weight)
@@ -89,14 +90,15 @@ class _Features(torch.autograd.Function):
         return torch.from_numpy(out)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        from . import cpu
+        from . import cpu, cpu_activation, cpu_gradient
 
         x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors)
         nodal, pool, activation = ctx.codes
         (n_rows, n_inputs), n_neurons = x.shape, weight.shape[1]
         slope = grad.detach().contiguous().numpy().copy()
-        cpu.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
+        cpu_activation.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
         grad_x = np.empty((n_rows, n_inputs), np.float32)
         grad_weights = np.zeros((-(-n_rows // _CHUNK_ROWS), n_inputs, n_neurons), np.float32)
 
@@ -107,7 +109,7 @@ class _Features(torch.autograd.Function):
             inputs[:, :rows], grads[:, :rows] = x[start:stop].T, slope[start:stop].T
             by_weight = grad_weights[start // _CHUNK_ROWS]
             flat = (inputs.reshape(-1), stride, rows, weight, grads.reshape(-1), by_weight, back.reshape(-1))
-            cpu.pools_backward(nodal, pool, *flat)
+            cpu_gradient.pools_backward(nodal, pool, *flat)
             grad_x[start:stop] = back[:, :rows].T
 
         map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())

@@ -11,21 +11,16 @@ the head's weight (features, outputs) and bias. The head sees the frozen feature
 layer's. Inside a step, matrices have features as rows and samples, padded to whole tiles, as columns.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import numpy as np
 
-from .cpu import (
-    MULTIPLICATION,
-    QUADRATIC,
-    SUM,
-    TILE,
-    activate,
-    activation_backward,
-    pools_backward,
-    tile_pools,
-)
+from .cpu import SUM, TILE, tile_pools
+from .cpu_activation import activate, activation_backward
+from .cpu_gradient import pools_backward
 from .cpu_math import ONE, REORDER, TWO, ZERO, compiled, exp
+from .cpu_nodal import MULTIPLICATION, QUADRATIC
 
 MEAN_SQUARED_ERROR, CROSS_ENTROPY = range(2)
 NODAL, POOL, ACTIVATION, N_INPUTS, N_NEURONS, OFFSET, LAYER, ROW = range(8)
@@ -38,7 +33,7 @@ _ADAM_EPSILON = np.float32(1e-7)
 
 
 @compiled()
-def _next_random(state):  # type: ignore[no-untyped-def]
+def _next_random(state):
     """xorshift64*: advance state[0] and return a uniform float32 in [0, 1)."""
     s = state[0]
     s ^= s >> np.uint64(12)
@@ -49,7 +44,7 @@ def _next_random(state):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _gather(source, rows, stride, drop, random, out):  # type: ignore[no-untyped-def]
+def _gather(source, rows, stride, drop, random, out):
     """Columns of ``out`` (features * stride) = the given rows of ``source``, with dropout, padded by 0."""
     n_features = source.shape[1]
     keep_scale = ONE / (ONE - drop)
@@ -66,7 +61,7 @@ def _gather(source, rows, stride, drop, random, out):  # type: ignore[no-untyped
 
 
 @compiled(fastmath=REORDER)
-def _mean(values, at, n):  # type: ignore[no-untyped-def]
+def _mean(values, at, n):
     total = ZERO
     for r in range(n):
         total += values[at + r]
@@ -74,7 +69,7 @@ def _mean(values, at, n):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=REORDER)
-def _mean_square(values, at, n, centre):  # type: ignore[no-untyped-def]
+def _mean_square(values, at, n, centre):
     total = ZERO
     for r in range(n):
         total += (values[at + r] - centre) * (values[at + r] - centre)
@@ -82,7 +77,7 @@ def _mean_square(values, at, n, centre):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=REORDER)
-def _inner(a, b, at, n):  # type: ignore[no-untyped-def]
+def _inner(a, b, at, n):
     total = ZERO
     for r in range(n):
         total += a[at + r] * b[at + r]
@@ -90,9 +85,7 @@ def _inner(a, b, at, n):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _block_forward(  # type: ignore[no-untyped-def]
-    block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state
-):
+def _block_forward(block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state):
     """Features of one block for a batch, normalised with the batch's own statistics."""
     n_in, d = block[N_INPUTS], block[N_NEURONS]
     at = block[OFFSET]
@@ -131,7 +124,7 @@ def _block_forward(  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _block_backward(  # type: ignore[no-untyped-def]
+def _block_backward(
     block, inputs, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, grad_inputs
 ):
     """Turn the gradient by a block's outputs into those by its parameters and inputs."""
@@ -178,7 +171,7 @@ def _block_backward(  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _loss(kind, outputs, target, row_weight, rows, stride):  # type: ignore[no-untyped-def]
+def _loss(kind, outputs, target, row_weight, rows, stride):
     """Mean weighted loss of a batch; ``outputs`` (outputs * stride) becomes its gradient."""
     n_outputs = target.shape[1]
     count = np.float32(rows.size)
@@ -209,7 +202,7 @@ def _loss(kind, outputs, target, row_weight, rows, stride):  # type: ignore[no-u
 
 
 @compiled()
-def _adam(theta, grad, first, second, decay, rate, step):  # type: ignore[no-untyped-def]
+def _adam(theta, grad, first, second, decay, rate, step):
     """One step of Adam, written as torch.optim.Adam computes it."""
     size = np.float32(rate / (1.0 - 0.9**step))
     root = np.float32(np.sqrt(1.0 - 0.999**step))
@@ -221,7 +214,7 @@ def _adam(theta, grad, first, second, decay, rate, step):  # type: ignore[no-unt
 
 
 @compiled()
-def _limit_norms(plan, theta, max_norm):  # type: ignore[no-untyped-def]
+def _limit_norms(plan, theta, max_norm):
     for b in range(plan.shape[0]):
         n_in, d, at = plan[b, N_INPUTS], plan[b, N_NEURONS], plan[b, OFFSET]
         for i in range(d):
@@ -235,7 +228,7 @@ def _limit_norms(plan, theta, max_norm):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _all_finite(values):  # type: ignore[no-untyped-def]
+def _all_finite(values):
     total = ZERO
     for j in range(values.size):
         total += values[j] * ZERO
@@ -243,7 +236,7 @@ def _all_finite(values):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def train_epoch(  # type: ignore[no-untyped-def]
+def train_epoch(
     x,
     frozen,
     target,

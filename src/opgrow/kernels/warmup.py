@@ -21,14 +21,17 @@ def warm_up() -> None:
     with _lock:
         if _ready:
             return
-        from . import cpu, cpu_training
+        from . import cpu, cpu_activation, cpu_training
 
-        needed = (cpu.all_pools, cpu.one_pool, cpu.activate, cpu_training.train_epoch)
+        needed = (cpu.all_pools, cpu.one_pool, cpu_activation.activate, cpu_training.train_epoch)
         missing = not all(_cached(function) for function in needed)
         started = time.perf_counter()
         if missing:
-            print("opgrow: compiling the kernels, once on this machine (about half a minute) ...", file=sys.stderr)
-        _call_all(cpu, cpu_training)
+            print(
+                "opgrow: compiling the kernels, once on this machine (about half a minute) ...",
+                file=sys.stderr,
+            )
+        _call_all()
         if missing:
             print(f"opgrow: compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         _ready = True
@@ -44,12 +47,14 @@ def _cached(dispatcher: Any) -> bool:
         return False
 
 
-def _call_all(cpu: Any, cpu_training: Any) -> None:
+def _call_all() -> None:
     """Call each kernel once with the types that a fit uses."""
+    from . import cpu, cpu_activation, cpu_training
+
     x, weight = np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32)
     cpu.all_pools(0, x, weight, np.empty((4, 2, 2), np.float32))
     cpu.one_pool(0, 0, x, weight, np.empty((2, 2), np.float32))
-    cpu.activate(0, x.reshape(-1), np.empty(4, np.float32))
+    cpu_activation.activate(0, x.reshape(-1), np.empty(4, np.float32))
     theta = np.zeros(16, np.float32)
     cpu_training.train_epoch(
         x,

@@ -1,0 +1,329 @@
+"""Two engines that take the same steps of back-propagation.
+
+`CompiledEngine` runs an epoch as one numba loop; `ReferenceEngine` is plain torch autograd, for custom
+operators, losses and optimisers, and the oracle of the tests. All parameters are one flat vector, laid out
+as `kernels.cpu_training` says; `Shape` knows where each of them lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .kernels import reference
+from .network import NORM_EPSILON, Block, Layer
+from .operators import OperatorSet
+from .scores import Loss, row_losses
+
+__all__ = [
+    "CompiledEngine",
+    "Moments",
+    "Optimizer",
+    "ReferenceEngine",
+    "Shape",
+    "TuningData",
+    "TuningSettings",
+    "assign_block",
+    "assign_head",
+    "assign_moments",
+    "choose_engine",
+]
+
+#: As in Keras, which the public implementation of the paper used.
+ADAM_EPSILON = 1e-7
+
+
+#: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
+Optimizer = str | Callable[[Iterable[dict]], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class TuningSettings:
+    """Schedule and regularisation.
+
+    ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
+    without a better score.
+    """
+
+    loss: Loss = "cross_entropy"
+    learning_rates: tuple[float, ...] = (0.01, 0.001, 0.0001)
+    epochs: tuple[int, ...] = (20, 40, 40)
+    patience: int | None = None
+    batch_size: int = 32
+    dropout: float = 0.0
+    input_dropout: float = 0.0
+    weight_decay: float = 0.0
+    max_norm: float | None = None
+    optimizer: Optimizer = "adam"
+    n_threads: int = 1
+
+
+@dataclass(frozen=True)
+class TuningData:
+    """Rows to tune or score on.
+
+    Attributes
+    ----------
+    x : (N, D) inputs of the first tuned layer; frozen : (N, F) features that feed the head unchanged
+    target : (N, outputs); weight : (N,) with mean 1; all float32
+    """
+
+    x: np.ndarray
+    frozen: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weighted mean and variance of a block's raw features over the training set."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Views:
+    """A block's parameters as views into the flat vector."""
+
+    operator_set: OperatorSet
+    weight: np.ndarray
+    bias: np.ndarray
+    scale: np.ndarray
+    shift: np.ndarray
+
+
+class Shape:
+    """Where each parameter lies in the flat vector."""
+
+    def __init__(self, layers: Sequence[Layer], head: nn.Linear, n_frozen: int) -> None:
+        self.sets = [block.operator_set for layer in layers for block in layer]
+        self.widths = np.array([layer.n_neurons for layer in layers], np.int64)
+        self.n_outputs, self.n_frozen = head.out_features, n_frozen
+        self.n_features = head.in_features
+        rows, offset = [], 0
+        for number, layer in enumerate(layers):
+            column = 0
+            for block in layer:
+                codes = block.operator_set.codes or (-1, -1, -1)
+                rows.append([*codes, block.n_inputs, block.n_neurons, offset, number, column])
+                offset += block.n_neurons * (block.n_inputs + 3)
+                column += block.n_neurons
+        self.plan = np.array(rows, np.int64)
+        self.head_at = offset
+        self.size = offset + (self.n_features + 1) * self.n_outputs
+
+    @property
+    def compilable(self) -> bool:
+        return bool((self.plan[:, :3] >= 0).all())
+
+    def blocks(self, theta: np.ndarray) -> list[list[_Views]]:
+        layers: list[list[_Views]] = [[] for _ in self.widths]
+        for operator_set, row in zip(self.sets, self.plan, strict=True):
+            n_in, d, at, layer = row[3:7]
+            end = at + n_in * d
+            parts = theta[at:end].reshape(n_in, d), *np.split(theta[end : end + 3 * d], 3)
+            layers[layer].append(_Views(operator_set, *parts))
+        return layers
+
+    def head(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weight = theta[self.head_at : self.size - self.n_outputs].reshape(self.n_features, self.n_outputs)
+        return weight, theta[self.size - self.n_outputs :]
+
+    def decay(self, weight_decay: float) -> np.ndarray:
+        """Decay of each parameter: weights of blocks and head, but no bias and no batch norm."""
+        decay = np.zeros(self.size, np.float32)
+        for layer in self.blocks(decay):
+            for block in layer:
+                block.weight[:] = weight_decay
+        self.head(decay)[0][:] = weight_decay
+        return decay
+
+    def flatten(self, layers: Sequence[Layer], head: nn.Linear) -> np.ndarray:
+        theta = np.empty(self.size, np.float32)
+        for views, layer in zip(self.blocks(theta), layers, strict=True):
+            for view, block in zip(views, layer, strict=True):
+                view.weight[:], view.bias[:] = _array(block.weight), _array(block.bias)
+                view.scale[:], view.shift[:] = _array(block.norm.weight), _array(block.norm.bias)
+        weight, bias = self.head(theta)
+        weight[:], bias[:] = _array(head.weight).T, _array(head.bias)
+        return theta
+
+    def restore(
+        self, theta: np.ndarray, moments: Sequence[Moments], layers: Sequence[Layer], head: nn.Linear
+    ) -> None:
+        statistics = iter(moments)
+        for views, layer in zip(self.blocks(theta), layers, strict=True):
+            for view, block in zip(views, layer, strict=True):
+                assign_block(block, view.weight, view.bias, view.scale, view.shift)
+                found = next(statistics)
+                assign_moments(block, found.mean, found.variance)
+        weight, bias = self.head(theta)
+        assign_head(head, weight, bias)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def _copy(target: Tensor, values: np.ndarray) -> None:
+    target.data.copy_(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)))
+
+
+def assign_block(
+    block: Block, weight: np.ndarray, bias: np.ndarray, scale: np.ndarray, shift: np.ndarray
+) -> None:
+    """Set a block's parameters."""
+    for tensor, values in (
+        (block.weight, weight),
+        (block.bias, bias),
+        (block.norm.weight, scale),
+        (block.norm.bias, shift),
+    ):
+        _copy(tensor, values)
+
+
+def assign_moments(block: Block, mean: np.ndarray, variance: np.ndarray) -> None:
+    """Set the statistics that a block's batch norm predicts with."""
+    _copy(block.norm.running_mean, mean)
+    _copy(block.norm.running_var, variance)
+
+
+def assign_head(head: nn.Linear, weight: np.ndarray, bias: np.ndarray) -> None:
+    """Set a head from weights (features, outputs) and biases."""
+    _copy(head.weight, weight.T)
+    _copy(head.bias, bias)
+
+
+def choose_engine(
+    shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings
+) -> CompiledEngine | ReferenceEngine:
+    """The compiled engine where it can do the work, else the reference."""
+    simple = isinstance(settings.loss, str) and settings.optimizer == "adam"
+    engine = CompiledEngine if simple and shape.compilable else ReferenceEngine
+    return engine(shape, theta, train, settings)
+
+
+def _batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
+    """Borders of batches of nearly equal size, so that no last batch is tiny."""
+    n_batches = -(-n_rows // batch_size)
+    return np.arange(n_batches + 1, dtype=np.int64) * n_rows // n_batches
+
+
+class CompiledEngine:
+    def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
+        from .kernels import cpu_training
+
+        self.shape, self.theta, self.train, self.settings = shape, theta, train, settings
+        self.first, self.second = np.zeros_like(theta), np.zeros_like(theta)
+        self.decay = shape.decay(settings.weight_decay)
+        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
+        self.step = 0
+        self.run = cpu_training.train_epoch
+        losses = {"mse": cpu_training.MEAN_SQUARED_ERROR, "cross_entropy": cpu_training.CROSS_ENTROPY}
+        self.loss = losses[settings.loss]  # type: ignore[index]
+
+    def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
+        train, settings = self.train, self.settings
+        loss, self.step, skipped = self.run(
+            train.x,
+            train.frozen,
+            train.target,
+            train.weight,
+            order,
+            self.bounds,
+            self.shape.plan,
+            self.shape.widths,
+            self.theta,
+            self.first,
+            self.second,
+            self.decay,
+            self.step,
+            float(rate),
+            self.loss,
+            np.float32(settings.dropout),
+            np.float32(settings.input_dropout),
+            np.float32(settings.max_norm or 0.0),
+            np.uint64(seed),
+        )
+        return loss, skipped
+
+
+class ReferenceEngine:
+    """The same steps with torch autograd. Also runs operators, losses and optimisers of users."""
+
+    def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
+        self.shape, self.theta, self.settings = shape, theta, settings
+        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
+        self.data = [torch.from_numpy(a) for a in (train.x, train.frozen, train.target, train.weight)]
+        # Parameters share memory with the flat vector.
+        self.layers = [
+            [[_leaf(a) for a in (view.weight, view.bias, view.scale, view.shift)] for view in layer]
+            for layer in shape.blocks(theta)
+        ]
+        self.head = [_leaf(a) for a in shape.head(theta)]
+        decayed = [block[0] for layer in self.layers for block in layer] + [self.head[0]]
+        plain = [p for layer in self.layers for block in layer for p in block[1:]] + [self.head[1]]
+        groups = [
+            {"params": decayed, "weight_decay": settings.weight_decay},
+            {"params": plain, "weight_decay": 0.0},
+        ]
+        custom = settings.optimizer
+        self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
+        self.parameters = decayed + plain
+
+    def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
+        generator = torch.Generator().manual_seed(seed % 2**63)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        rows = torch.from_numpy(order)
+        total, skipped = 0.0, 0
+        for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+            self.optimizer.zero_grad()
+            loss = self._loss(rows[start:stop], generator)
+            loss.backward()
+            total += float(loss.detach())
+            if all(p.grad is None or p.grad.isfinite().all() for p in self.parameters):
+                self.optimizer.step()
+                self._limit_norms()
+            else:
+                skipped += 1
+        return total / (len(self.bounds) - 1), skipped
+
+    def _loss(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        x, frozen, target, weight = (tensor[rows] for tensor in self.data)
+        settings, sets = self.settings, iter(self.shape.sets)
+        x = _dropout(x, settings.input_dropout, generator)
+        frozen = _dropout(frozen, settings.dropout, generator)
+        for layer in self.layers:
+            parts = []
+            for w, b, scale, shift in layer:
+                raw = reference.features(x, w, b, next(sets))
+                deviation = torch.sqrt(raw.var(dim=0, correction=0) + NORM_EPSILON)
+                parts.append((raw - raw.mean(dim=0)) / deviation * scale + shift)
+            x = _dropout(torch.cat(parts, dim=1), settings.dropout, generator)
+        outputs = torch.cat([frozen, x], dim=1) @ self.head[0] + self.head[1]
+        return (row_losses(settings.loss, outputs, target) * weight).mean()
+
+    def _limit_norms(self) -> None:
+        if self.settings.max_norm:
+            with torch.no_grad():
+                for layer in self.layers:
+                    for block in layer:
+                        norms = block[0].norm(dim=0).clamp_min(1e-30)
+                        block[0].mul_((self.settings.max_norm / norms).clamp_max(1.0))
+
+
+def _leaf(values: np.ndarray) -> Tensor:
+    return torch.from_numpy(values).requires_grad_()
+
+
+def _dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    if rate <= 0:
+        return x
+    keep = torch.rand(x.shape, generator=generator) >= rate
+    return x * keep / (1 - rate)

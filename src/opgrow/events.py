@@ -1,0 +1,109 @@
+"""What growth reports while it runs: events for listeners, and the record of every step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .network import Network
+from .operators import OperatorSet
+from .scores import Score
+from .search import Candidate
+from .tuning import Epoch
+
+__all__ = [
+    "EpochFinished",
+    "Event",
+    "GrowthFinished",
+    "GrowthStarted",
+    "GrowthStep",
+    "PhaseStarted",
+    "StepFinished",
+]
+
+
+@dataclass(frozen=True)
+class GrowthStep:
+    """What one step tried and what came of it; an estimator's ``history_`` is a list of these.
+
+    Attributes
+    ----------
+    kind : "block" (one growth step), "layer" (the decision on a finished layer) or "fine-tune"
+    layer, block : position, from 1; block is 0 where a step concerns no single block
+    operator_set, n_neurons : of the new block
+    candidates : the operator sets that the search scored, best first
+    curve : epochs of the tuning; best_epoch is the one that was kept, 0 being the start
+    score : of the network with the new part; improvement : relative, None for a layer's first block
+    accepted : whether the new part stays
+    n_parameters : of the network with the new part
+    """
+
+    kind: str
+    layer: int
+    block: int
+    accepted: bool
+    score: Score
+    improvement: float | None
+    n_parameters: int
+    operator_set: OperatorSet | None = None
+    n_neurons: int = 0
+    candidates: list[Candidate] = field(default_factory=list)
+    invalid_candidates: int = 0
+    curve: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    skipped_batches: int = 0
+    dropout: float = 0.0
+    search_seconds: float = 0.0
+    tuning_seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data."""
+        data = asdict(self)
+        data["operator_set"] = str(self.operator_set) if self.operator_set else None
+        for candidate, plain in zip(self.candidates, data["candidates"], strict=True):
+            plain["operator_set"] = str(candidate.operator_set)
+        return data
+
+
+@dataclass(frozen=True)
+class GrowthStarted:
+    method: str
+    n_rows: int
+    n_validation: int
+    n_inputs: int
+    n_outputs: int
+    criterion: str
+
+
+@dataclass(frozen=True)
+class PhaseStarted:
+    """A "search", "tune" or "fine-tune" begins; ``size`` is the number of operator sets or epochs."""
+
+    phase: str
+    layer: int
+    block: int
+    size: int
+    operator_set: OperatorSet | None = None
+
+
+@dataclass(frozen=True)
+class EpochFinished:
+    phase: str
+    layer: int
+    block: int
+    epoch: Epoch
+
+
+@dataclass(frozen=True)
+class StepFinished:
+    step: GrowthStep
+
+
+@dataclass(frozen=True)
+class GrowthFinished:
+    network: Network
+    score: Score
+    seconds: float
+
+
+Event = GrowthStarted | PhaseStarted | EpochFinished | StepFinished | GrowthFinished
