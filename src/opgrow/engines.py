@@ -189,6 +189,8 @@ def assign_block(
 
 def assign_moments(block: Block, mean: np.ndarray, variance: np.ndarray) -> None:
     """Set the statistics that a block's batch norm predicts with."""
+    assert block.norm.running_mean is not None
+    assert block.norm.running_var is not None
     _copy(block.norm.running_mean, mean)
     _copy(block.norm.running_var, variance)
 

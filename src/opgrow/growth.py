@@ -278,19 +278,19 @@ class Growth:
         validation: _Part | None,
         tuning: TuningSettings,
     ) -> tuple[_Grown, float]:
-        """Tune what the search found: the winner, on the very first block with each dropout on offer, then
-        the rival if there is one; the best of these is kept."""
-        first = layer == number == 1 and sum(tuning.epochs) > 0
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+        tunable = sum(tuning.epochs) > 0
+        first = layer == number == 1 and tunable
         dropouts = self.settings.dropouts if first else (tuning.dropout,)
-        best: _Grown | None = None
         dropout = dropouts[0]
-        rivals = [found.rival] if found.rival is not None and sum(tuning.epochs) else []
-        for winner, value in [*((found.winner, d) for d in dropouts), *((rival, None) for rival in rivals)]:
-            settings = replace(tuning, dropout=dropout if value is None else value)
-            grown = self._tune_candidate(layer, number, winner, train, validation, settings)
-            if best is None or grown.result.best.better_than(best.result.best):
-                best, dropout = grown, settings.dropout
-        assert best is not None
+        best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
+        for value in dropouts[1:]:
+            grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
+            if grown.result.best.better_than(best.result.best):
+                best, dropout = grown, value
+        if found.rival is not None and tunable:
+            grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
+            best = grown if grown.result.best.better_than(best.result.best) else best
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         _fold_norm(best.block, best.head)
@@ -303,15 +303,16 @@ class Growth:
         winner: Winner,
         train: _Part,
         validation: _Part | None,
-        settings: TuningSettings,
+        tuning: TuningSettings,
+        dropout: float,
     ) -> _Grown:
-        self.emit(PhaseStarted("tune", layer, number, sum(settings.epochs), winner.candidate.operator_set))
+        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), winner.candidate.operator_set))
         block, head = self._start(winner, train)
         result = tune(
             [Layer([block])],
             head,
             train.tuning_data(),
-            settings,
+            replace(tuning, dropout=dropout),
             self.settings.criterion,
             np.random.default_rng([self.seed, layer, number, 1]),
             validation.tuning_data() if validation else None,
@@ -350,7 +351,7 @@ class Growth:
         clock = time.perf_counter()
         network = self._network(self.layers, self.head)
         result = tune(
-            list(network.layers),  # type: ignore[arg-type]
+            network.hidden,
             network.head,
             _whole(problem),
             settings,
@@ -362,7 +363,7 @@ class Growth:
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
         if accepted:
-            self.layers, self.head, self.score = list(network.layers), network.head, result.best  # type: ignore[arg-type]
+            self.layers, self.head, self.score = network.hidden, network.head, result.best
         self._record(
             GrowthStep(
                 "fine-tune",
@@ -408,9 +409,10 @@ def _standard_features(block: Block, x: np.ndarray, n_threads: int) -> np.ndarra
     raw = compiled_features(
         x, block.weight.detach().numpy(), block.bias.detach().numpy(), block.operator_set, n_threads
     )
-    deviation = np.sqrt(block.norm.running_var.numpy() + np.float32(NORM_EPSILON))
+    assert block.norm.running_mean is not None
+    assert block.norm.running_var is not None
     raw -= block.norm.running_mean.numpy()
-    raw /= deviation
+    raw /= np.sqrt(block.norm.running_var.numpy() + np.float32(NORM_EPSILON))
     return raw
 
 
@@ -418,8 +420,8 @@ def _fold_norm(block: Block, head: nn.Linear) -> None:
     """Move a tuned block's scale and shift into the head, which computes the same from standard features."""
     with torch.no_grad():
         columns = head.weight[:, -block.n_neurons :]
-        head.bias += columns @ block.norm.bias
-        columns *= block.norm.weight
+        head.bias.add_(columns @ block.norm.bias)
+        columns.mul_(block.norm.weight)
         block.norm.weight.fill_(1.0)
         block.norm.bias.zero_()
 

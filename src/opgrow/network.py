@@ -7,7 +7,7 @@ standardise the input are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -89,8 +89,8 @@ class Layer(nn.Module):
     def n_neurons(self) -> int:
         return sum(block.n_neurons for block in self)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self.blocks)
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -127,6 +127,8 @@ class Network(nn.Module):
         input_scale: Tensor | None = None,
     ) -> None:
         super().__init__()
+        self.input_mean: Tensor
+        self.input_scale: Tensor
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         # In double precision, for inputs whose mean is large and whose deviation is small.
         mean = torch.zeros(n_inputs) if input_mean is None else input_mean
@@ -135,6 +137,11 @@ class Network(nn.Module):
         self.register_buffer("input_scale", scale.to(torch.float64))
         self.layers = nn.ModuleList(layers)
         self.head = nn.Linear(layers[-1].n_neurons if layers else n_inputs, n_outputs)
+
+    @property
+    def hidden(self) -> list[Layer]:
+        """The layers, from input to output."""
+        return list(self.layers)  # type: ignore[arg-type]
 
     def standardize(self, x: Tensor) -> Tensor:
         """(x - input_mean) / input_scale, in the precision of the weights."""
@@ -147,12 +154,12 @@ class Network(nn.Module):
         return self.head(x)
 
     def n_parameters(self) -> int:
-        hidden = sum(block.n_parameters() for layer in self.layers for block in layer)  # type: ignore[union-attr]
+        hidden = sum(block.n_parameters() for layer in self.hidden for block in layer)
         return hidden + self.head.weight.numel() + self.head.bias.numel()
 
     def flops(self) -> int:
         """Elementary operations for one sample."""
-        hidden = sum(block.flops() for layer in self.layers for block in layer)  # type: ignore[union-attr]
+        hidden = sum(block.flops() for layer in self.hidden for block in layer)
         return hidden + 2 * self.head.weight.numel() + self.head.bias.numel()
 
     def describe(self) -> dict[str, Any]:
@@ -164,7 +171,7 @@ class Network(nn.Module):
                     {"operators": str(block.operator_set), "neurons": block.n_neurons} for block in layer
                 ],
             }
-            for layer in self.layers
+            for layer in self.hidden
         ]
         return {
             "inputs": self.n_inputs,
@@ -176,13 +183,13 @@ class Network(nn.Module):
 
     def __repr__(self) -> str:
         lines = [f"Network({self.topology()}: {self.n_parameters():,} parameters, {self.flops():,} FLOPs)"]
-        for number, layer in enumerate(self.layers, 1):
+        for number, layer in enumerate(self.hidden, 1):
             lines.append(f"  layer {number}: {layer.n_neurons} neurons")
-            lines += [f"    {block.n_neurons:>4} x {block.operator_set}" for block in layer]  # type: ignore[union-attr]
+            lines += [f"    {block.n_neurons:>4} x {block.operator_set}" for block in layer]
         lines.append(f"  head: linear, {self.n_outputs} outputs")
         return "\n".join(lines)
 
     def topology(self) -> str:
         """Widths from input to output, such as "8-60-2"."""
-        widths = [self.n_inputs, *(layer.n_neurons for layer in self.layers), self.n_outputs]
+        widths = [self.n_inputs, *(layer.n_neurons for layer in self.hidden), self.n_outputs]
         return "-".join(str(width) for width in widths)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -142,8 +143,8 @@ def search(
     loss[~valid] = np.inf
     rival = np.array([s in settings.rivals for s in problem.operator_sets])
     score = _scores(problem, loss, valid, rival, rows, validation, settings)
-    ranking = np.lexsort((loss.ravel(), -score.ravel()))
-    ranking = [np.unravel_index(i, score.shape) for i in ranking if np.isfinite(score.flat[i])]
+    order = np.lexsort((loss.ravel(), -score.ravel()))
+    ranking = [divmod(int(i), score.shape[1]) for i in order if np.isfinite(score.flat[i])]
 
     def candidate(r: int, c: int) -> Candidate:
         draw = _draw_of(draws, c)
@@ -152,13 +153,18 @@ def search(
             operator_set, draw.weight_range, problem.bases[r].ridge, float(score[r, c]), float(loss[r, c])
         )
 
-    winner = _winner(problem, *ranking[0], candidate(*ranking[0]))
+    def winner(r: int, c: int) -> Winner:
+        return _winner(problem, r, c, candidate(r, c))
+
     second = next((pair for pair in ranking if rival[pair[1]]), None)
-    if second is not None and not rival[ranking[0][1]]:
-        best_rival = _winner(problem, *second, candidate(*second))
-    else:
-        best_rival = None
-    return SearchResult(winner, best_rival, [candidate(*pair) for pair in ranking], int((~valid).sum()))
+    if rival[ranking[0][1]]:  # the winner itself is one
+        second = None
+    return SearchResult(
+        winner(*ranking[0]),
+        None if second is None else winner(*second),
+        [candidate(*pair) for pair in ranking],
+        int((~valid).sum()),
+    )
 
 
 def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:
@@ -259,7 +265,7 @@ def _predictive_scores(
         )
 
     total = torch.zeros(len(chosen), dtype=torch.float64)
-    for part in stream([lambda n=n, s=s: task(n, s) for n, s in enumerate(spans)], settings.n_threads):
+    for part in stream([partial(task, *item) for item in enumerate(spans)], settings.n_threads):
         total += part
     return (total / float(where.weight.sum(dtype=np.float64))).numpy()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 import torch
@@ -170,7 +171,7 @@ def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np
     def task(i: int) -> None:
         _features(x, draws[i], out[starts[i] : starts[i + 1]])
 
-    run_all([lambda i=i: task(i) for i in range(len(draws))], n_threads)
+    run_all([partial(task, i) for i in range(len(draws))], n_threads)
     return out
 
 
@@ -188,7 +189,7 @@ def gather(rows: Rows, draws: Sequence[Draw], n_threads: int) -> Gathered:
         return sums, h if keep else None
 
     total: Sums | None = None
-    for part, h in stream([lambda span=span: task(span) for span in spans], n_threads):
+    for part, h in stream([partial(task, span) for span in spans], n_threads):
         if total is None:
             total = part
         else:

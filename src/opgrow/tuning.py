@@ -1,8 +1,8 @@
 """Back-propagation of a new block and head, or of a whole network.
 
-The steps themselves are taken by the engines. After every epoch the state is scored with batch-norm statistics of the whole training set, exactly as
-the finished network will predict, and the best state over all epochs, the untouched start included, is
-kept: tuning never makes a network worse.
+The steps themselves are taken by the engines. After every epoch the state is scored with batch-norm
+statistics of the whole training set, exactly as the finished network will predict, and the best state over
+all epochs, the untouched start included, is kept: tuning never makes a network worse.
 """
 
 from __future__ import annotations

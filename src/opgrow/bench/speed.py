@@ -125,7 +125,7 @@ def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
             rate / 1e9,
             "G elements/s",
             {"torch.exp": elements / seconds["torch.exp"] / 1e9, "limit": limit / 1e9},
-            f"{n_threads} threads; limit: 2 x matmul's multiply-adds / {instructions}; {100 * rate / limit:.0f} % of it",
+            f"{n_threads} threads; limit 2 x matmul's FMAs / {instructions}, {rate / limit:.0%} of it",
         )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ..operators import OperatorSet
 from . import reference
@@ -29,7 +28,7 @@ def features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet)
     tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
     if operator_set.codes is None or not on_cpu or tracing:
         return reference.features(x, weight, bias, operator_set)
-    return _Features.apply(x, weight, bias, *operator_set.codes)
+    return _Features.apply(x, weight, bias, operator_set)
 
 
 def compiled_features(
@@ -39,8 +38,8 @@ def compiled_features(
     codes = operator_set.codes
     if codes is None:
         with torch.no_grad():
-            tensors = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
-            return reference.features(*tensors, operator_set).numpy()
+            inputs, w, b = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
+            return reference.features(inputs, w, b, operator_set).numpy()
     from . import cpu_activation
 
     nodal, pool, activation = codes
@@ -69,11 +68,10 @@ class _Features(torch.autograd.Function):
     """The compiled kernels as a differentiable torch function."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, nodal: int, pool: int, activation: int
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
         from . import cpu_activation
 
+        nodal, pool, activation = operator_set.codes  # type: ignore[misc]
         rows, columns = x.detach().contiguous().numpy(), weight.detach().contiguous().numpy()
         shift = bias.detach().numpy()
         before = np.empty((rows.shape[0], columns.shape[1]), np.float32)
@@ -85,17 +83,22 @@ class _Features(torch.autograd.Function):
             cpu_activation.activate(activation, before[start:stop].reshape(-1), out[start:stop].reshape(-1))
 
         map_rows(compute, rows.shape[0], _CHUNK_ROWS, torch.get_num_threads())
-        ctx.save_for_backward(x, weight)
-        ctx.before, ctx.codes = before, (nodal, pool, activation)
+        ctx.save_for_backward(x, weight, bias)
+        ctx.before, ctx.operator_set = before, operator_set
         return torch.from_numpy(out)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # somebody wants to differentiate the gradient: let torch build it
+            leaves, wanted = ctx.saved_tensors, ctx.needs_input_grad[:3]
+            out = reference.features(leaves[0], leaves[1], leaves[2], ctx.operator_set)
+            chosen = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
+            found = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
+            return (*(next(found) if want else None for want in wanted), None)
         from . import cpu, cpu_activation, cpu_gradient
 
-        x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors)
-        nodal, pool, activation = ctx.codes
+        x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors[:2])
+        nodal, pool, activation = ctx.operator_set.codes
         (n_rows, n_inputs), n_neurons = x.shape, weight.shape[1]
         slope = grad.detach().contiguous().numpy().copy()
         cpu_activation.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
@@ -114,4 +117,4 @@ class _Features(torch.autograd.Function):
 
         map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())
         by_weight, by_bias = torch.from_numpy(grad_weights.sum(axis=0)), torch.from_numpy(slope.sum(axis=0))
-        return torch.from_numpy(grad_x), by_weight, by_bias, None, None, None
+        return torch.from_numpy(grad_x), by_weight, by_bias, None

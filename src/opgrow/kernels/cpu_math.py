@@ -39,7 +39,7 @@ def compiled(**options: Any) -> Any:
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(**settings)(function)
-        index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if hasattr(index, "_source_stamp"):
             index._source_stamp = _STAMP
         return dispatcher

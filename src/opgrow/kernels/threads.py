@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import torch
@@ -55,7 +55,7 @@ def run_all(tasks: Iterable[Callable[[], Any]], n_threads: int) -> list[Any]:
 def map_rows(function: Callable[[int, int], Any], n_rows: int, chunk: int, n_threads: int) -> list[Any]:
     """Call ``function(start, stop)`` for consecutive chunks of rows; results in row order."""
     spans = [(start, min(start + chunk, n_rows)) for start in range(0, n_rows, chunk)]
-    return run_all([lambda span=span: function(*span) for span in spans], n_threads)
+    return run_all([partial(function, *span) for span in spans], n_threads)
 
 
 class _Limits:
