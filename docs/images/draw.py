@@ -51,7 +51,8 @@ def draw(network, title: str) -> str:
             f'<circle cx="{x}" cy="{line - 5}" r="5" fill="{colour[name]}"/>' + text(x + 12, line, name, 13)
         )
     height = top + 22 * ((len(names) + 2) // 3) + 4
-    style = "<style>text{font-family:sans-serif;fill:#333}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>"
+    dark = "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
+    style = f"<style>text{{font-family:sans-serif;fill:#333}}{dark}</style>"
     body = "\n".join(parts)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">{style}\n{body}\n</svg>\n'
 

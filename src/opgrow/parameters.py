@@ -97,7 +97,7 @@ _CLASS_WEIGHT = """class_weight : dict, "balanced" or None, default=None
     """
 
 
-def documentation(class_name: str, summary: str) -> str:
+def documentation(summary: str, class_name: str) -> str:
     """The docstring of an estimator."""
     classifies = class_name.endswith("Classifier")
     example = _CLASSIFIER_EXAMPLE if classifies else _REGRESSOR_EXAMPLE
