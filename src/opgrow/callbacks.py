@@ -6,10 +6,11 @@ The live display is in `opgrow.progress`; it is used by ``verbose=1`` and by the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from .events import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 
-__all__ = ["Callback", "broadcast"]
+__all__ = ["Callback", "broadcast", "check_callbacks"]
 
 
 class Callback:
@@ -42,6 +43,15 @@ class Callback:
 
     def close(self) -> None:
         """The fit is over, whether it succeeded or not: release what is held."""
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """The ``callbacks`` of an estimator as a list."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, list | tuple) or not all(isinstance(c, Callback) for c in callbacks):
+        raise ValueError(f"callbacks must be None or a list of opgrow.Callback objects, got {callbacks!r}")
+    return list(callbacks)
 
 
 _HOOKS = {

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import methods
-from .callbacks import Callback, broadcast
+from .callbacks import Callback, broadcast, check_callbacks
 from .events import GrowthStep
 from .growth import Growth, Method, Problem
 from .kernels.warmup import warm_up
@@ -161,12 +161,12 @@ class _GrowingEstimator(BaseEstimator):
 
         def problem(x: np.ndarray, target: np.ndarray, weight: np.ndarray, held: Problem | None) -> Problem:
             share = (weight / weight.mean()).astype(np.float32)
-            scaled = ((target - center) / spread).astype(np.float32)
+            scaled = np.ascontiguousarray((target - center) / spread, np.float32)
             return Problem(standardized(x, mean, scale), scaled, share, held)
 
         whole = problem(x, target, weight, None if held is None else problem(*held, None))
         settings = fill_in(self, settings, whole)
-        callbacks = list(self.callbacks or ())
+        callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             from .progress import Progress
 
@@ -176,13 +176,13 @@ class _GrowingEstimator(BaseEstimator):
             for callback in callbacks:
                 stack.callback(callback.close)
             growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
-            network = growth.run()
-        with torch.no_grad():
-            network.input_mean.copy_(torch.from_numpy(mean))
-            network.input_scale.copy_(torch.from_numpy(scale))
-            spread_, center_ = (torch.from_numpy(np.asarray(a, np.float32)) for a in (spread, center))
-            network.head.weight *= spread_[:, None]
-            network.head.bias.copy_(network.head.bias * spread_ + center_)
+            # Modules are made with random weights; the user's own random numbers should not notice.
+            with torch.random.fork_rng(devices=[]):
+                network = growth.run()
+        network.input_mean.copy_(torch.from_numpy(mean))
+        network.input_scale.copy_(torch.from_numpy(scale))
+        if codes is None:
+            network.output_mean, network.output_scale = torch.from_numpy(center), torch.from_numpy(spread)
         self.network_, self.history_ = network, growth.steps
         self.loss_ = "custom" if callable(settings.tuning.loss) else settings.tuning.loss
         return self
@@ -317,7 +317,7 @@ class _GrowingRegressor(RegressorMixin, _GrowingEstimator):
         return self
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return moments(target, weight)
+        return moments(target, weight, "y")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape that y had in `fit`."""

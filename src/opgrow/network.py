@@ -108,6 +108,9 @@ class Network(nn.Module):
     layers : sequence of Layer
     input_mean, input_scale : tensors of shape (n_inputs,), optional
         The input is used as ``(x - input_mean) / input_scale``.
+    output_mean, output_scale : tensors of shape (n_outputs,), optional
+        Where given, as for regression, the head's outputs are multiplied and shifted by them, in double
+        precision.
 
     Examples
     --------
@@ -125,16 +128,22 @@ class Network(nn.Module):
         layers: Sequence[Layer] = (),
         input_mean: Tensor | None = None,
         input_scale: Tensor | None = None,
+        output_mean: Tensor | None = None,
+        output_scale: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.input_mean: Tensor
         self.input_scale: Tensor
+        self.output_mean: Tensor | None
+        self.output_scale: Tensor | None
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         # In double precision, for inputs whose mean is large and whose deviation is small.
         mean = torch.zeros(n_inputs) if input_mean is None else input_mean
         scale = torch.ones(n_inputs) if input_scale is None else input_scale
         self.register_buffer("input_mean", mean.to(torch.float64))
         self.register_buffer("input_scale", scale.to(torch.float64))
+        self.register_buffer("output_mean", None if output_mean is None else output_mean.to(torch.float64))
+        self.register_buffer("output_scale", None if output_scale is None else output_scale.to(torch.float64))
         self.layers = nn.ModuleList(layers)
         self.head = nn.Linear(layers[-1].n_neurons if layers else n_inputs, n_outputs)
 
@@ -151,7 +160,21 @@ class Network(nn.Module):
         x = self.standardize(x)
         for layer in self.layers:
             x = layer(x)
-        return self.head(x)
+        out = self._apply_head(x)
+        if self.output_mean is not None and self.output_scale is not None:
+            return out * self.output_scale + self.output_mean
+        return out.to(x.dtype)
+
+    def _apply_head(self, x: Tensor) -> Tensor:
+        """The head; in double precision where only predictions are wanted.
+
+        Single-precision products round differently for different numbers of rows, and a prediction should
+        not depend on the rows beside it.
+        """
+        if torch.is_grad_enabled() or x.dtype != torch.float32 or torch.jit.is_tracing():
+            return self.head(x)
+        weight, bias = self.head.weight.double(), self.head.bias.double()
+        return nn.functional.linear(x.double(), weight, bias)
 
     def n_parameters(self) -> int:
         hidden = sum(block.n_parameters() for layer in self.hidden for block in layer)

@@ -134,10 +134,13 @@ _PYGOP = {
 
 
 def _lookup(kind: str, name: str) -> Operator:
+    operators = _REGISTRY.get(kind)
+    if operators is None:
+        raise ValueError(f"kind must be 'nodal', 'pool' or 'activation', got {kind!r}")
     try:
-        return _REGISTRY[kind][name]
+        return operators[name]
     except (KeyError, TypeError):
-        known = ", ".join(_REGISTRY[kind])
+        known = ", ".join(operators)
         raise ValueError(
             f"unknown {kind} operator {name!r}; registered are: {known} (add your own with "
             f"opgrow.register_{kind})"
@@ -227,15 +230,16 @@ def library(operators: str | Sequence[OperatorSet | Sequence[str]] = "default") 
         raise ValueError(
             f"operators must be 'default', 'paper', 'pygop' or a list of operator sets, got {operators!r}"
         )
+    if not isinstance(operators, Iterable):
+        raise ValueError(f"operators must be a name or a list of operator sets, got {operators!r}")
     sets: list[OperatorSet] = []
     for item in operators:
         if not isinstance(item, OperatorSet):
-            names = tuple(item)
-            if isinstance(item, str) or len(names) != 3:
+            if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 3:
                 raise ValueError(
-                    f"an operator set is an OperatorSet or a (nodal, pool, activation) triple, got {item!r}"
+                    f"operators holds OperatorSets or (nodal, pool, activation) triples, got {item!r}"
                 )
-            item = OperatorSet(*names)
+            item = OperatorSet(*item)
         if item not in sets:
             sets.append(item)
     if not sets:

@@ -37,15 +37,22 @@ def _chunks(x: np.ndarray) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def moments(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and scale of each column; the scale of a constant column is 1."""
     total = weight.sum(dtype=np.float64)
     mean = np.zeros(x.shape[1])
     for rows in _chunks(x):
-        mean += weight[rows] @ x[rows].astype(np.float64) / total
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean += weight[rows] @ x[rows].astype(np.float64) / total
     variance = np.zeros(x.shape[1])
     for rows in _chunks(x):
-        variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
+    if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
+        column = int(np.flatnonzero(~np.isfinite(variance))[0])
+        raise ValueError(
+            f"the values of {what} are too large: the variance of column {column} overflows; rescale it"
+        )
     # A constant column has a variance of rounding errors (the bound is scikit-learn's).
     epsilon = np.finfo(np.float64).eps
     noise = total * epsilon * variance + (total * mean * epsilon) ** 2

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import is_classifier
+from sklearn.base import ClassifierMixin, is_classifier
 
 from . import estimators
 from ._version import __version__
@@ -181,13 +181,15 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
         if name.endswith("num_batches_tracked"):
             suits = dtype == "I64"
         else:
-            suits = dtype in _FLOATING and (name.startswith("input_") or dtype == precision)
+            suits = dtype in _FLOATING and (name.startswith(("input_", "output_")) or dtype == precision)
         _require(suits, f"tensor {name!r} has the data type {dtype}")
 
 
 def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     n_inputs, n_outputs = _size(record, "n_inputs"), _size(record, "n_outputs")
     shapes: dict[str, tuple[int, ...]] = {"input_mean": (n_inputs,), "input_scale": (n_inputs,)}
+    if not _classifies(record):
+        shapes |= {"output_mean": (n_outputs,), "output_scale": (n_outputs,)}
     width = n_inputs
     for i, layer in enumerate(_of_type(record, "layers", list)):
         _require(isinstance(layer, list) and layer, f"layer {i + 1} is not a list of blocks")
@@ -210,9 +212,8 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
     """The fitted estimator, from a record that `check_tensors` has accepted and its tensors."""
-    name = _of_type(record, "estimator", str)
-    _require(name in ESTIMATORS, f"the estimator {name!r} is not one of opgrow's ({', '.join(ESTIMATORS)})")
-    cls: Any = ESTIMATORS[name]
+    cls = _estimator_class(record)
+    name = cls.__name__
     parameters = _of_type(record, "parameters", dict)
     unknown = next((p for p in parameters if p not in cls._get_param_names()), None)
     _require(unknown is None, f"{name} has no parameter {unknown!r} (opgrow {__version__})")
@@ -238,6 +239,16 @@ def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
     return estimator
 
 
+def _estimator_class(record: dict[str, Any]) -> Any:
+    name = _of_type(record, "estimator", str)
+    _require(name in ESTIMATORS, f"the estimator {name!r} is not one of opgrow's ({', '.join(ESTIMATORS)})")
+    return ESTIMATORS[name]
+
+
+def _classifies(record: dict[str, Any]) -> bool:
+    return issubclass(_estimator_class(record), ClassifierMixin)
+
+
 def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
     # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
     with torch.device("meta"):
@@ -245,7 +256,10 @@ def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Networ
             Layer([Block(b["n_inputs"], b["n_neurons"], OperatorSet(*b["operators"])) for b in layer])
             for layer in record["layers"]
         ]
-        network = Network(record["n_inputs"], record["n_outputs"], layers)
+        constants = {}
+        if not _classifies(record):
+            constants = {name: torch.empty(record["n_outputs"]) for name in ("output_mean", "output_scale")}
+        network = Network(record["n_inputs"], record["n_outputs"], layers, **constants)
     network.load_state_dict(tensors, strict=True, assign=True)
     return network.eval()
 

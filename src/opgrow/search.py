@@ -301,7 +301,7 @@ def _score_chunk(
             error = (target - outputs).square().sum(dim=1) / left[i].square()
             total[i] = -(weight * error).sum(dtype=torch.float64)
         else:
-            hit = outputs.argmax(dim=1) == target.argmax(dim=1)
+            hit = (outputs.argmax(dim=1) == target.argmax(dim=1)) & outputs.sum(dim=1).isfinite()
             total[i] = (weight * hit).sum(dtype=torch.float64)
     return total
 

@@ -175,7 +175,7 @@ def test_huge_targets_are_predicted_or_refused(scale):
     except ValueError as error:
         refused = str(error)
     if model is None:
-        assert "target" in refused or "y " in refused
+        assert "of y are too large" in refused
     else:
         assert np.abs(model.predict(x) - scale * x[:, 0]).mean() < 0.5 * scale
 

@@ -47,7 +47,7 @@ def compiled_features(
 
     def compute(start: int, stop: int) -> None:
         rows = out[start:stop]
-        _pool_rows(nodal, pool, x[start:stop], weight, rows)
+        _pool_rows(nodal, pool, x[start:stop], weight, rows, precise=True)
         rows += bias
         cpu_activation.activate(activation, rows.reshape(-1), rows.reshape(-1))
 
@@ -55,11 +55,16 @@ def compiled_features(
     return out
 
 
-def _pool_rows(nodal: int, pool: int, x: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
+def _pool_rows(
+    nodal: int, pool: int, x: np.ndarray, weight: np.ndarray, out: np.ndarray, precise: bool
+) -> None:
     from . import cpu
 
     if pool == cpu.SUM and nodal in (cpu.MULTIPLICATION, cpu.QUADRATIC):
-        np.matmul(x if nodal == cpu.MULTIPLICATION else x * x, weight, out=out)
+        dtype: Any = np.float64 if precise else np.float32
+        y: Any = x.astype(dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[:] = (y if nodal == cpu.MULTIPLICATION else y * y) @ weight.astype(dtype, copy=False)
     else:
         cpu.one_pool(nodal, pool, x, weight, out)
 
@@ -77,12 +82,17 @@ class _Features(torch.autograd.Function):
         before = np.empty((rows.shape[0], columns.shape[1]), np.float32)
         out = np.empty_like(before)
 
+        # A prediction should not depend on the rows beside it; products in single precision do.
+        precise = not any(ctx.needs_input_grad)
+
         def compute(start: int, stop: int) -> None:
-            _pool_rows(nodal, pool, rows[start:stop], columns, before[start:stop])
+            _pool_rows(nodal, pool, rows[start:stop], columns, before[start:stop], precise)
             before[start:stop] += shift
             cpu_activation.activate(activation, before[start:stop].reshape(-1), out[start:stop].reshape(-1))
 
         map_rows(compute, rows.shape[0], _CHUNK_ROWS, torch.get_num_threads())
+        # Clamps and maxima inside the kernels lose NaN; what is unknown must stay so.
+        out[np.isnan(rows).any(axis=1)] = np.nan
         ctx.save_for_backward(x, weight, bias)
         ctx.before, ctx.operator_set = before, operator_set
         return torch.from_numpy(out)
