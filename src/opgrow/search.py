@@ -9,7 +9,7 @@ generalised cross-validation finds best take part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,8 @@ from .statistics import Draw, Gathered, Rows, all_features, chunks, draw_weights
 __all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "search"]
 
 SCORES = ("loo", "gcv", "loss", "accuracy")
+#: Evaluations of nodal operators below which threads cost more than they bring.
+SMALL = 1 << 24
 #: Candidates that leave-one-out looks at.
 SHORTLIST = 32
 
@@ -131,6 +133,8 @@ def search(
     draws = draw_weights(
         rows.x.shape[1], n_neurons, sets, settings.weight_ranges, settings.n_draws, settings.share_draws, rng
     )
+    if rows.x.size * n_neurons * len(draws) < SMALL:
+        settings = replace(settings, n_threads=1)
     problem = _solve(draws, gather(rows, draws, settings.n_threads), settings.ridges)
     valid = np.stack([u.valid.numpy() for u in problem.updates])
     if not valid.any():

@@ -178,7 +178,7 @@ def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np
 def gather(rows: Rows, draws: Sequence[Draw], n_threads: int) -> Gathered:
     """One pass over the rows; chunks are spread over threads and added in their order."""
     k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-    provisional = _provisional(all_features(rows.x[:256], draws, n_threads))
+    provisional = _provisional(all_features(rows.x[:64], draws, n_threads))
     cache: list[np.ndarray] | None = [] if 4 * k * m * rows.n_rows <= CACHE_BYTES else None
     spans = chunks(rows.n_rows, k * m)
     keep = cache is not None

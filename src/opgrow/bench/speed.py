@@ -69,7 +69,7 @@ def _medians(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str,
         function()
     for _ in range(repeats):
         for name, function in functions.items():
-            time.sleep(0.02)  # threads of the function before may still be waiting for work, at full speed
+            time.sleep(0.25)  # BLAS threads of the function before wait for more work, at full speed
             started = time.perf_counter()
             function()
             times[name].append(time.perf_counter() - started)

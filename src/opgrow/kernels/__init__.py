@@ -28,7 +28,8 @@ def features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet)
     tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
     if operator_set.codes is None or not on_cpu or tracing:
         return reference.features(x, weight, bias, operator_set)
-    return _Features.apply(x, weight, bias, operator_set)
+    # A prediction should not depend on the rows beside it; products in single precision do.
+    return _Features.apply(x, weight, bias, operator_set, not torch.is_grad_enabled())
 
 
 def compiled_features(
@@ -73,7 +74,9 @@ class _Features(torch.autograd.Function):
     """The compiled kernels as a differentiable torch function."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet, precise: bool
+    ) -> Tensor:
         from . import cpu_activation
 
         nodal, pool, activation = operator_set.codes  # type: ignore[misc]
@@ -81,9 +84,6 @@ class _Features(torch.autograd.Function):
         shift = bias.detach().numpy()
         before = np.empty((rows.shape[0], columns.shape[1]), np.float32)
         out = np.empty_like(before)
-
-        # A prediction should not depend on the rows beside it; products in single precision do.
-        precise = not any(ctx.needs_input_grad)
 
         def compute(start: int, stop: int) -> None:
             _pool_rows(nodal, pool, rows[start:stop], columns, before[start:stop], precise)
@@ -104,7 +104,7 @@ class _Features(torch.autograd.Function):
             out = reference.features(leaves[0], leaves[1], leaves[2], ctx.operator_set)
             chosen = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
             found = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
-            return (*(next(found) if want else None for want in wanted), None)
+            return (*(next(found) if want else None for want in wanted), None, None)
         from . import cpu, cpu_activation, cpu_gradient
 
         x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors[:2])
@@ -127,4 +127,4 @@ class _Features(torch.autograd.Function):
 
         map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())
         by_weight, by_bias = torch.from_numpy(grad_weights.sum(axis=0)), torch.from_numpy(slope.sum(axis=0))
-        return torch.from_numpy(grad_x), by_weight, by_bias, None
+        return torch.from_numpy(grad_x), by_weight, by_bias, None, None
