@@ -46,9 +46,16 @@ def accuracy(
     models: Annotated[
         str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")
     ] = "all",
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A parameter of the methods; repeatable.")
+    ] = None,
+    inner: Annotated[
+        bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
+    ] = False,
     as_json: _Json = False,
 ) -> None:
     """Compare the methods with scikit-learn's models and LightGBM on the same splits."""
+    from ..assignments import parse_parameters
     from .accuracy import METHODS, PEERS, compare, summary
 
     groups = {"all": [*METHODS, *PEERS], "methods": [*METHODS], "peers": [*PEERS]}
@@ -57,7 +64,8 @@ def accuracy(
     if unknown:
         raise ValueError(f"unknown model {unknown[0]!r}; known are: {', '.join(groups['all'])}")
     results = []
-    for result in compare([d.strip() for d in datasets.split(",")], data, splits, chosen):
+    names = [d.strip() for d in datasets.split(",")]
+    for result in compare(names, data, splits, chosen, parse_parameters(param or []), inner=inner):
         results.append(result)
         if not as_json:
             typer.echo(

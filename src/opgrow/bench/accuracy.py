@@ -1,7 +1,8 @@
 """Accuracy of methods and peers on the same splits.
 
 Every split is stratified; all models see the same rows. Peers are tuned, where they need it, by inner
-cross-validation on training data. Nothing looks at a test row before it is scored.
+cross-validation on training data. Nothing looks at a test row before it is scored. To choose settings, the
+training rows are split once more (``inner``), and the test rows are not used at all.
 """
 
 from __future__ import annotations
@@ -83,12 +84,20 @@ def compare(
     models: list[str],
     parameters: dict[str, Any] | None = None,
     test_size: float = 0.4,
+    inner: bool = False,
 ) -> Iterator[Result]:
-    """Fit every model on every split of every dataset; results come as they are ready."""
+    """Fit every model on every split of every dataset; results come as they are ready.
+
+    With ``inner``, the training rows of each split are split again in the same way and take both parts.
+    """
     for name in names:
         bunch = datasets.load(name, data_home)
         splitter = StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=0)
         for number, (train, test) in enumerate(splitter.split(bunch.data, bunch.target)):
+            if inner:
+                again = StratifiedShuffleSplit(1, test_size=test_size, random_state=number)
+                first, second = next(again.split(bunch.data[train], bunch.target[train]))
+                train, test = train[first], train[second]
             for model in models:
                 if model in METHODS:
                     estimator = METHODS[model](number, **(parameters or {}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opgrow.assignments import parse_parameters
 from opgrow.cli import common
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def fit(
     from opgrow.progress import Progress
 
     check_writable(output)
-    given = _parse_parameters(param or [])
+    given = parse_parameters(param or [])
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
     chosen = infer_task(values) if task is Task.auto else task.value
@@ -143,26 +143,6 @@ def fit(
         common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
     elif not quiet:
         _print(estimator, output, scores)
-
-
-def _parse_parameters(items: list[str]) -> dict[str, Any]:
-    parsed: dict[str, Any] = {}
-    for item in items:
-        key, equals, text = item.partition("=")
-        if not (equals and key.strip()):
-            raise ValueError(f"--param takes KEY=VALUE, such as n_min=20, got {item!r}")
-        parsed[key.strip()] = _parse_value(text.strip())
-    return parsed
-
-
-def _parse_value(text: str) -> Any:
-    """JSON, numbers separated by commas, or else the text itself."""
-    for candidate in (text, f"[{text}]"):
-        try:
-            return json.loads(candidate)
-        except ValueError:
-            continue
-    return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 def _check_parameters(given: dict[str, Any], cls: Any) -> None:
