@@ -106,7 +106,7 @@ def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
             cpu.all_pools(code, x[start:stop], weight, part)
             out[:, :, start:stop] = part
 
-        return lambda: map_rows(rows, n, 1024, n_threads)
+        return lambda: map_rows(rows, n, 256, n_threads)
 
     for name, instructions in _INSTRUCTIONS.items():
         code = OperatorSet(name, "sum", "relu").nodal_operator.code
