@@ -14,7 +14,7 @@ from opgrow.bench import app, markdown
 from opgrow.bench.accuracy import METHODS, PEERS, Result, compare, summary
 from opgrow.bench.speed import Row, measure
 
-SMALL = {"n_min": 4, "n_step": 2, "max_layers": 1, "epochs": (2,), "learning_rates": (0.01,), "fine_tune_epochs": 0}
+SMALL = {"n_min": 4, "n_step": 2, "max_layers": 1, "epochs": (2,), "learning_rates": (0.01,)}
 
 
 def test_every_model_sees_the_same_splits(monkeypatch):
