@@ -109,5 +109,7 @@ def test_speed_measures_kernels_search_and_tuning():
 
 def test_a_row_of_speed_names_its_ratios():
     row = Row("step", 10.0, "us", {"torch": 250.0}, "warm")
-    assert row.text() == "step: 10 us; torch 250 (25.0 x)  [warm]"
+    assert row.text() == "step: 10 us; torch 250 (25 x as fast)  [warm]"
+    rate = Row("forward", 3.0, "G elements/s", {"torch": 4.0})
+    assert rate.text() == "forward: 3 G elements/s; torch 4 (0.75 x as fast)"
     assert row.plain()["peers"] == {"torch": 250.0}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -92,11 +92,9 @@ def compare(
     """
     for name in names:
         bunch = datasets.load(name, data_home)
-        splitter = StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=0)
-        for number, (train, test) in enumerate(splitter.split(bunch.data, bunch.target)):
+        for number, (train, test) in enumerate(_splits(bunch.target, n_splits, test_size, 0)):
             if inner:
-                again = StratifiedShuffleSplit(1, test_size=test_size, random_state=number)
-                first, second = next(again.split(bunch.data[train], bunch.target[train]))
+                first, second = next(_splits(bunch.target[train], 1, test_size, number))
                 train, test = train[first], train[second]
             for model in models:
                 if model in METHODS:
@@ -119,6 +117,17 @@ def compare(
                     network.n_parameters() if network is not None else _mlp_size(estimator),
                     network.topology() if network is not None else None,
                 )
+
+
+def _splits(
+    target: np.ndarray, n_splits: int, test_size: float, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Random splits, stratified unless a class has a single row."""
+    rare = np.unique(target, return_counts=True)[1].min() < 2
+    splitter = (ShuffleSplit if rare else StratifiedShuffleSplit)(
+        n_splits, test_size=test_size, random_state=seed
+    )
+    return splitter.split(target, target)
 
 
 def _mlp_size(estimator: Any) -> int | None:

@@ -53,9 +53,10 @@ class Row:
         }
 
     def text(self) -> str:
-        """One line: the value, then each peer's value and the ratio to it."""
+        """One line: the value, then each peer's value and how fast we are compared with it."""
+        rate = self.unit.endswith("/s")
         others = "".join(
-            f"; {name} {peer:.4g} ({max(peer, self.value) / min(peer, self.value):.1f} x)"
+            f"; {name} {peer:.4g} ({self.value / peer if rate else peer / self.value:.2g} x as fast)"
             for name, peer in self.peers.items()
         )
         note = f"  [{self.note}]" if self.note else ""
@@ -69,7 +70,8 @@ def _medians(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str,
         function()
     for _ in range(repeats):
         for name, function in functions.items():
-            time.sleep(0.25)  # BLAS threads of the function before wait for more work, at full speed
+            if len(functions) > 1:
+                time.sleep(0.25)  # BLAS threads of the function before wait for more work, at full speed
             started = time.perf_counter()
             function()
             times[name].append(time.perf_counter() - started)
