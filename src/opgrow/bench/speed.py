@@ -184,7 +184,7 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
         reference = ReferenceEngine(shape, shape.flatten(layers, head), data, settings)
         seconds = _medians(
             {
-                "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(5)],  # type: ignore[misc]
+                "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(40)],  # type: ignore[misc]
                 "torch": lambda engine=reference: engine.epoch(order, 1e-3, 1),  # type: ignore[misc]
             },
             repeats,
@@ -192,7 +192,7 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
         steps = n // batch
         yield Row(
             f"tuning step, {operator_set}, batch {batch}, 8 inputs, 40 + 40 features",
-            1e6 * seconds["compiled"] / steps / 5,
+            1e6 * seconds["compiled"] / steps / 40,
             "us",
             {"torch autograd and Adam": 1e6 * seconds["torch"] / steps},
         )

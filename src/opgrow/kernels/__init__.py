@@ -112,7 +112,7 @@ class _Features(torch.autograd.Function):
         (n_rows, n_inputs), n_neurons = x.shape, weight.shape[1]
         slope = grad.detach().contiguous().numpy().copy()
         cpu_activation.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
-        grad_x = np.empty((n_rows, n_inputs), np.float32)
+        grad_x, nothing = np.empty((n_rows, n_inputs), np.float32), np.empty(0, np.float32)
         grad_weights = np.zeros((-(-n_rows // _CHUNK_ROWS), n_inputs, n_neurons), np.float32)
 
         def compute(start: int, stop: int) -> None:
@@ -122,7 +122,7 @@ class _Features(torch.autograd.Function):
             inputs[:, :rows], grads[:, :rows] = x[start:stop].T, slope[start:stop].T
             by_weight = grad_weights[start // _CHUNK_ROWS]
             flat = (inputs.reshape(-1), stride, rows, weight, grads.reshape(-1), by_weight, back.reshape(-1))
-            cpu_gradient.pools_backward(nodal, pool, *flat)
+            cpu_gradient.pools_backward(nodal, pool, *flat, nothing)
             grad_x[start:stop] = back[:, :rows].T
 
         map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())

@@ -1,7 +1,8 @@
 """Gradients of pooled nodal operators.
 
 For one neuron and one tile of rows, z and its derivatives are stored for all inputs, each (D * TILE), with
-the neuron's weights spread out to the same shape: long flat loops over contiguous memory.
+the neuron's weights spread out to the same shape: long flat loops over contiguous memory. For a tiny block
+the forward pass remembers both (`pools_remembered`), and the backward pass need not compute them again.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -155,29 +156,97 @@ def _largest_inputs(z, n_inputs, largest, where):
 
 
 @compiled()
-def pools_backward(nodal, pool, inputs, stride, n_rows, weight, grad, grad_weight, grad_inputs):
-    """Add the gradients of pooled values to ``grad_weight`` (D, d) and ``grad_inputs`` (D * stride).
+def _spread(inputs, stride, offset, y):
+    """A tile of inputs (D * stride) as contiguous rows (D * TILE)."""
+    for k in range(y.size // TILE):
+        for r in range(TILE):
+            y[k * TILE + r] = inputs[k * stride + offset + r]
 
-    ``inputs`` is (D * stride) with rows in the inner dimension, padded to whole tiles; ``grad`` is
-    (d * stride) with zeros in the padding. An empty ``grad_inputs`` skips the gradient by the inputs.
+
+@compiled()
+def _spread_weights(weight, neuron, w):
+    for k in range(weight.shape[0]):
+        for r in range(TILE):
+            w[k * TILE + r] = weight[k, neuron]
+
+
+@compiled()
+def _pool(pool, z, n_inputs, out, at):
+    """One pool of a padded z, into out[at : at + TILE]."""
+    for r in range(TILE):
+        out[at + r] = z[2 * TILE + r] if pool == MAXIMUM else ZERO
+    for k in range(n_inputs):
+        here = (k + 2) * TILE
+        if pool == SUM:
+            for r in range(TILE):
+                out[at + r] += z[here + r]
+        elif pool == CORRELATION1:
+            for r in range(TILE):
+                out[at + r] += z[here + r] * z[here + TILE + r]
+        elif pool == CORRELATION2:
+            for r in range(TILE):
+                out[at + r] += z[here + r] * z[here + TILE + r] * z[here + 2 * TILE + r]
+        else:
+            for r in range(TILE):
+                out[at + r] = z[here + r] if z[here + r] > out[at + r] else out[at + r]
+
+
+@compiled()
+def memory_size(n_inputs, n_neurons, stride):
+    """Floats that `pools_remembered` stores for a batch: z with its padding, and its derivative."""
+    return (stride // TILE) * n_neurons * (2 * n_inputs + 4) * TILE
+
+
+@compiled()
+def pools_remembered(nodal, pool, inputs, stride, n_rows, weight, out, memory):
+    """Pooled values into ``out`` (d * stride); what their gradient needs into ``memory``.
+
+    The padding of ``memory`` must be zero and stays so.
     """
     n_inputs, n_neurons = weight.shape
     y = np.empty(n_inputs * TILE, np.float32)
     w = np.empty(n_inputs * TILE, np.float32)
-    z = np.zeros((n_inputs + 4) * TILE, np.float32)
-    derivative = np.empty(n_inputs * TILE, np.float32)
+    slot = (2 * n_inputs + 4) * TILE
+    for offset in range(0, n_rows, TILE):
+        _spread(inputs, stride, offset, y)
+        for i in range(n_neurons):
+            start = ((offset // TILE) * n_neurons + i) * slot
+            z = memory[start : start + (n_inputs + 4) * TILE]
+            derivative = memory[start + (n_inputs + 4) * TILE : start + slot]
+            _spread_weights(weight, i, w)
+            _weight_derivatives(nodal, y, w, z, derivative)
+            _pool(pool, z, n_inputs, out, i * stride + offset)
+
+
+@compiled()
+def pools_backward(nodal, pool, inputs, stride, n_rows, weight, grad, grad_weight, grad_inputs, memory):
+    """Add the gradients of pooled values to ``grad_weight`` (D, d) and ``grad_inputs`` (D * stride).
+
+    ``inputs`` is (D * stride) with rows in the inner dimension, padded to whole tiles; ``grad`` is
+    (d * stride) with zeros in the padding. An empty ``grad_inputs`` skips the gradient by the inputs.
+    ``memory`` is what `pools_remembered` has stored, or empty.
+    """
+    n_inputs, n_neurons = weight.shape
+    y = np.empty(n_inputs * TILE, np.float32)
+    w = np.empty(n_inputs * TILE, np.float32)
+    slot = (2 * n_inputs + 4) * TILE
+    remembered = memory.size > 0
+    own = np.zeros(slot, np.float32)
     largest = np.empty(TILE, np.float32)
     where = np.empty(TILE, np.int32)
     for offset in range(0, n_rows, TILE):
-        for k in range(n_inputs):
-            for r in range(TILE):
-                y[k * TILE + r] = inputs[k * stride + offset + r]
+        if not remembered or grad_inputs.size > 0:
+            _spread(inputs, stride, offset, y)
         for i in range(n_neurons):
             at = i * stride + offset
-            for k in range(n_inputs):
-                for r in range(TILE):
-                    w[k * TILE + r] = weight[k, i]
-            _weight_derivatives(nodal, y, w, z, derivative)
+            start = ((offset // TILE) * n_neurons + i) * slot if remembered else 0
+            source = memory if remembered else own
+            z = source[start : start + (n_inputs + 4) * TILE]
+            derivative = source[start + (n_inputs + 4) * TILE : start + slot]
+            if not remembered or grad_inputs.size > 0:
+                _spread_weights(weight, i, w)
+            if not remembered:
+                _weight_derivatives(nodal, y, w, z, derivative)
             if pool == MAXIMUM:
                 _largest_inputs(z, n_inputs, largest, where)
                 for r in range(TILE):

@@ -18,7 +18,7 @@ import numpy as np
 
 from .cpu import SUM, TILE, tile_pools
 from .cpu_activation import activate, activation_backward
-from .cpu_gradient import pools_backward
+from .cpu_gradient import memory_size, pools_backward, pools_remembered
 from .cpu_math import ONE, REORDER, TWO, ZERO, compiled, exp
 from .cpu_nodal import MULTIPLICATION, QUADRATIC
 
@@ -26,6 +26,8 @@ MEAN_SQUARED_ERROR, CROSS_ENTROPY = range(2)
 NODAL, POOL, ACTIVATION, N_INPUTS, N_NEURONS, OFFSET, LAYER, ROW = range(8)
 #: Added to variances, here and in every batch norm of a network.
 EPSILON = np.float32(1e-8)
+#: Floats that a batch may remember between forward and backward pass; more does not pay.
+MEMORY = 1 << 15
 _BETA1 = np.float32(0.9)
 _BETA2 = np.float32(0.999)
 #: As in Keras, which the public implementation of the paper used.
@@ -85,7 +87,9 @@ def _inner(a, b, at, n):
 
 
 @compiled()
-def _block_forward(block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state):
+def _block_forward(
+    block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state, memory
+):
     """Features of one block for a batch, normalised with the batch's own statistics."""
     n_in, d = block[N_INPUTS], block[N_NEURONS]
     at = block[OFFSET]
@@ -98,6 +102,9 @@ def _block_forward(block, inputs, stride, n_rows, theta, pre, raw, normal, out, 
         if block[NODAL] == QUADRATIC:
             y = y * y
         np.dot(weight.T, y, pre[first : first + size].reshape((d, stride)))
+    elif memory.size > 0:
+        into = pre[first : first + size]
+        pools_remembered(block[NODAL], block[POOL], inputs, stride, n_rows, weight, into, memory)
     else:
         for offset in range(0, n_rows, TILE):
             for i in range(d):
@@ -125,7 +132,7 @@ def _block_forward(block, inputs, stride, n_rows, theta, pre, raw, normal, out, 
 
 @compiled()
 def _block_backward(
-    block, inputs, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, grad_inputs
+    block, inputs, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, grad_inputs, memory
 ):
     """Turn the gradient by a block's outputs into those by its parameters and inputs."""
     n_in, d = block[N_INPUTS], block[N_NEURONS]
@@ -166,7 +173,7 @@ def _block_backward(
             back += by_inputs
     else:
         pools_backward(
-            block[NODAL], block[POOL], inputs, stride, n_rows, weight, here, grad_weight, grad_inputs
+            block[NODAL], block[POOL], inputs, stride, n_rows, weight, here, grad_weight, grad_inputs, memory
         )
 
 
@@ -236,6 +243,21 @@ def _all_finite(values):
 
 
 @compiled()
+def _memory_places(plan, stride):
+    """Where each block remembers its nodal values; all places are empty if that would not pay."""
+    places = np.zeros(plan.shape[0] + 1, np.int64)
+    for b in range(plan.shape[0]):
+        product = plan[b, NODAL] == MULTIPLICATION or plan[b, NODAL] == QUADRATIC
+        size = 0
+        if not (plan[b, POOL] == SUM and product):
+            size = memory_size(plan[b, N_INPUTS], plan[b, N_NEURONS], stride)
+        places[b + 1] = places[b] + size
+    if places[-1] > MEMORY:
+        places[:] = 0
+    return places
+
+
+@compiled()
 def train_epoch(
     x,
     frozen,
@@ -299,6 +321,8 @@ def train_epoch(
     grad_theta = np.empty(theta.size, np.float32)
     state = np.empty(6 * TILE, np.float32)
     nothing = np.empty(0, np.float32)
+    memory_at = _memory_places(plan, stride)
+    memory = np.zeros(memory_at[-1], np.float32)
     random = np.empty(1, np.uint64)
     random[0] = seed
 
@@ -327,7 +351,19 @@ def train_epoch(
             else:
                 source = out[layer_row[layer - 1] * stride : layer_row[layer] * stride]
             _block_forward(
-                plan[b], source, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state
+                plan[b],
+                source,
+                stride,
+                n_rows,
+                theta,
+                pre,
+                raw,
+                normal,
+                out,
+                inverse,
+                start,
+                state,
+                memory[memory_at[b] : memory_at[b + 1]],
             )
             if dropout > ZERO:
                 for j in range(start * stride, (start + plan[b, N_NEURONS]) * stride):
@@ -359,7 +395,19 @@ def train_epoch(
                 source = out[layer_row[layer - 1] * stride : layer_row[layer] * stride]
                 back = grad[layer_row[layer - 1] * stride : layer_row[layer] * stride]
             _block_backward(
-                plan[b], source, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, back
+                plan[b],
+                source,
+                stride,
+                n_rows,
+                theta,
+                pre,
+                normal,
+                grad,
+                inverse,
+                start,
+                grad_theta,
+                back,
+                memory[memory_at[b] : memory_at[b + 1]],
             )
         if not _all_finite(grad_theta):
             skipped += 1
