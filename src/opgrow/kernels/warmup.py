@@ -28,7 +28,7 @@ def warm_up() -> None:
         started = time.perf_counter()
         if missing:
             print(
-                "opgrow: compiling the kernels, once on this machine (about half a minute) ...",
+                "opgrow: compiling the kernels, once on this machine (about a minute) ...",
                 file=sys.stderr,
             )
         _call_all()
