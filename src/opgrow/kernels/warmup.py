@@ -1,7 +1,15 @@
-"""Compile the CPU kernels before the first fit, and say so: it takes a while, once on every machine."""
+"""Compile the CPU kernels before the first fit, and say so: it takes a while, once on every machine.
+
+Compiling happens in a child process, and every process then reads the machine code from numba's cache. A
+process that compiles may end up calling another copy of a function than the cache keeps, optimised in another
+context, whose sums round differently: the first fit on a machine would not equal the second one.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -31,10 +39,22 @@ def warm_up() -> None:
                 "opgrow: compiling the kernels, once on this machine (about a minute) ...",
                 file=sys.stderr,
             )
+            _compile_in_child()
         _call_all()
         if missing:
             print(f"opgrow: compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr)
         _ready = True
+
+
+def _compile_in_child() -> None:
+    """Fill numba's cache from another process; if that fails, this process compiles for itself."""
+    folders = [folder or os.getcwd() for folder in sys.path]
+    command = [sys.executable or "python", "-c", "from opgrow.kernels.warmup import _call_all; _call_all()"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=900
+        )
 
 
 def _cached(dispatcher: Any) -> bool:
