@@ -1,4 +1,4 @@
-"""The first fit on a machine compiles and says so; later processes reuse the code and grow the same network."""
+"""The first fit on a machine compiles and says so; later processes reuse the code, for the same network."""
 
 from __future__ import annotations
 
