@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Base", "Schur", "factor_base", "solve_head", "update"]
+__all__ = ["Base", "Schur", "factor_base", "update"]
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,6 @@ def update(base: Base, cross: Tensor, gram: Tensor, target: Tensor) -> Schur:
     freedom = 1 + p + m - base.ridge * trace
     valid = valid & positive & squared_error.isfinite()
     return Schur(projection, whiten, reduced, new_head, old_head, squared_error, objective, freedom, valid)
-
-
-def solve_head(gram: Tensor, target: Tensor, ridge: float) -> Tensor:
-    """Ridge solution (p, C) from scratch, for centred statistics."""
-    return factor_base(gram, target, 0.0, 1.0, ridge).head
 
 
 def _cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
