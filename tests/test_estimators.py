@@ -25,6 +25,7 @@ from opgrow import (
     HoMLRNClassifier,
     HoMLRNRegressor,
     OperatorSet,
+    PLNRegressor,
 )
 from opgrow.operators import register_nodal, unregister
 
@@ -53,10 +54,13 @@ SMALL = {
 # Scikit-learn asks that integer weights equal repeated rows to the last digit. Repeating rows changes which
 # rows share a mini-batch and which are held out for validation, and leave-one-out leaves out one copy.
 EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "batches and splits see single rows"}
+# Its check of regressors sets alpha, the penalty of linear models, to 0.01; PLN's alpha bounds a norm.
+ALPHA_FAILURES = {"check_regressors_train": "fits with alpha=0.01, which leaves PLN's outputs no room"}
 
 
 def small(cls, **changes):
-    return cls(**(SMALL | changes))
+    known = cls().get_params()  # not every family tunes or searches
+    return cls(**{name: value for name, value in (SMALL | changes).items() if name in known})
 
 
 def test_all_methods_are_tested():
@@ -67,7 +71,9 @@ def test_all_methods_are_tested():
 @parametrize_with_checks(
     # Enough training for the checks that ask for a good fit, and a library small enough to be quick.
     [small(cls, n_min=10, epochs=(30,), patience=None) for cls in ESTIMATORS],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    expected_failed_checks=lambda estimator: (
+        EXPECTED_FAILURES | (ALPHA_FAILURES if isinstance(estimator, PLNRegressor) else {})
+    ),
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -115,13 +121,14 @@ def test_parameters_are_cloned_and_set(cls):
 
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
 def test_parameters_are_those_of_the_design(cls):
-    wanted = """
-        n_min n_step max_neurons max_layers block_threshold layer_threshold ridge operators
-        weight_range n_draws share_draws criterion loss learning_rates epochs batch_size dropout
-        input_dropout weight_decay max_norm fine_tune_epochs fine_tune_learning_rate
-        validation_fraction standardize device n_jobs callbacks verbose random_state
-    """.split()  # noqa: SIM905
-    assert set(wanted) <= set(cls().get_params())
+    wanted = "criterion validation_fraction standardize device n_jobs callbacks verbose random_state"
+    if cls.__name__.startswith(("He", "Ho")):
+        wanted += """
+            n_min n_step max_neurons max_layers block_threshold layer_threshold ridge operators
+            weight_range n_draws share_draws loss learning_rates epochs batch_size dropout
+            input_dropout weight_decay max_norm fine_tune_epochs fine_tune_learning_rate
+        """
+    assert set(wanted.split()) <= set(cls().get_params())
     assert ("class_weight" in cls().get_params()) == is_classifier(cls())
     for name in cls().get_params():
         assert name in cls.__doc__

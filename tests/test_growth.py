@@ -12,9 +12,11 @@ import torch
 from opgrow import methods
 from opgrow.engines import TuningSettings
 from opgrow.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
-from opgrow.growth import Growth, GrowthSettings, Problem
+from opgrow.growth import GrownLayer, Growth, GrowthSettings, Method, Problem
+from opgrow.methods.hemlgop import BlockSettings
+from opgrow.network import Block, Layer
 from opgrow.operators import operator_sets
-from opgrow.scores import evaluate
+from opgrow.scores import Score, evaluate
 from opgrow.search import SearchSettings
 
 SETS = tuple(
@@ -45,12 +47,12 @@ def settings(loss="cross_entropy", fine_tune=0, fine_rate=1e-3, **changes):
         "max_neurons": 12,
         "max_layers": 2,
     }
-    return GrowthSettings(**(values | changes))
+    return BlockSettings(**(values | changes))
 
 
 def grow(given=None, method=methods.HEMLGOP, seed=5, data=None):
     events = []
-    growth = Growth(data or problem(), method, given or settings(), seed, events.append)
+    growth = method.growth(data or problem(), method, given or settings(), seed, events.append)
     network = growth.run()
     return network, growth, events
 
@@ -167,6 +169,21 @@ def test_a_perfect_fit_ends_the_growth():
     assert growth.score.value == 1.0
     assert [step.kind for step in growth.steps] == ["block", "layer"]
     assert widths(network) == [[6]]
+
+
+def test_a_target_ends_the_growth():
+    given = settings(criterion="accuracy", block_threshold=-np.inf, layer_threshold=-np.inf, max_layers=3)
+    _, free, _ = grow(given)
+    first = steps(free, "block")[0].score.value
+    _, growth, _ = grow(replace(given, target=first))
+    assert [(step.kind, step.layer) for step in growth.steps] == [("block", 1), ("layer", 1)]
+    deeper = steps(free, "block")
+    wanted = max(step.score.value for step in deeper if step.layer <= 2)
+    _, growth, _ = grow(replace(given, target=wanted))
+    assert growth.score.value >= wanted
+    assert len(growth.layers) == next(step.layer for step in deeper if step.score.value >= wanted)
+    _, growth, _ = grow(replace(given, target=1.01))
+    assert [step.score for step in growth.steps] == [step.score for step in free.steps]
 
 
 def always():
@@ -342,3 +359,24 @@ def test_weights_of_rows_count():
     heavy = outputs(np.repeat([1.0, 1.0], 150))
     truth = data.target.argmax(axis=1)
     assert (light.argmax(axis=1) == truth).mean() > (heavy.argmax(axis=1) == truth).mean() + 0.1
+
+
+class Doubling(Growth):
+    """Layers of one block, each twice as wide as the one before, with scores that halve."""
+
+    def grow_layer(self, number, parts):
+        block = Block(parts[0].x.shape[1], 2**number, SETS[0])
+        for part in parts:
+            part.accept(block, self.n_threads)
+        head = torch.nn.Linear(block.n_neurons, self.problem.n_outputs)
+        return GrownLayer(Layer([block]), head, Score(0.5**number, 0.5**number))
+
+
+@pytest.mark.parametrize(("target", "depth"), [(None, 4), (0.25, 2), (0.2, 3), (2.0, 1)])
+def test_a_method_only_says_how_a_layer_grows(target, depth):
+    given = GrowthSettings(fine_tuning=TuningSettings(epochs=()), max_layers=4, target=target)
+    network, growth, events = grow(given, Method("Doubling", Doubling))
+    assert widths(network) == [[2**number] for number in range(1, depth + 1)]
+    assert growth.score.value == 0.5**depth
+    assert [step.kind for step in growth.steps] == ["layer"] * depth
+    assert events[0].method == "Doubling"

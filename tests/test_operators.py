@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from opgrow import OperatorSet, operator_sets
-from opgrow.kernels import reference
+from opgrow.kernels import features, reference
 from opgrow.operators import (
     PERCEPTRON,
     library,
@@ -49,6 +49,7 @@ ACTIVATIONS = {
     "inverse_absolute": lambda x: x / (1 + np.abs(x)),
     "elu": lambda x: np.where(x >= 0, x, np.exp(np.minimum(x, 0)) - 1),
     "pygop_softplus": lambda x: np.logaddexp(0, -np.clip(x, -10, 10)),
+    "identity": lambda x: x,
 }
 
 
@@ -75,6 +76,36 @@ def test_formulas_of_every_operator_set(name):
         found = reference.features(*tensors, operator_set).numpy()
         wanted = brute_force(operator_set, x, weight, bias)
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10, err_msg=str(operator_set))
+
+
+@pytest.mark.parametrize("nodal", NODALS)
+@pytest.mark.parametrize("pool", POOLS)
+def test_identity_passes_on_what_is_pooled(nodal, pool):
+    rng = np.random.default_rng(2)
+    x, weight, bias = rng.normal(size=(6, 5)), rng.uniform(-2, 2, (5, 3)), rng.normal(size=3)
+    operator_set = OperatorSet(nodal, pool, "identity")
+    wanted = brute_force(operator_set, x, weight, bias)
+    doubles = [torch.from_numpy(a).requires_grad_() for a in (x, weight, bias)]
+    found = reference.features(*doubles, operator_set)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-10, atol=1e-10)
+    singles = [torch.from_numpy(a.astype(np.float32)).requires_grad_() for a in (x, weight, bias)]
+    compiled = features(*singles, operator_set)
+    np.testing.assert_allclose(compiled.detach().numpy(), wanted, rtol=1e-4, atol=1e-4)
+    slope = torch.from_numpy(rng.normal(size=wanted.shape))
+    for single, double in zip(
+        torch.autograd.grad(compiled, singles, slope.float()),
+        torch.autograd.grad(found, doubles, slope),
+        strict=True,
+    ):
+        np.testing.assert_allclose(single.numpy(), double.numpy(), rtol=1e-3, atol=1e-3)
+
+
+def test_identity_costs_nothing_and_is_built_in_but_searched_by_no_library():
+    assert OperatorSet("multiplication", "sum", "identity").flops(5) == 2 * 5 + 1
+    assert "identity" in registered("activation")
+    assert all(s.activation != "identity" for name in ("paper", "pygop") for s in library(name))
+    with pytest.raises(ValueError, match="'identity' is a built-in"):
+        unregister("activation", "identity")
 
 
 @pytest.mark.parametrize("nodal", NODALS)

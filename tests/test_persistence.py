@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import stat
@@ -23,9 +24,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 import opgrow
-from opgrow import estimators, persistence
+from opgrow import Block, Layer, Network, estimators, persistence
 from opgrow.data import TableEncoder
+from opgrow.events import GrowthStep
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
+from opgrow.record import _STEP_FIELDS
+from opgrow.scores import Score
+from opgrow.search import Candidate
 
 QUICK = {
     "n_min": 6,
@@ -36,6 +41,7 @@ QUICK = {
     "random_state": 0,
 }
 ONE_SET = QUICK | {"operators": [PERCEPTRON], "n_jobs": 1}
+FIXTURES = Path(__file__).parent / "fixtures"
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
@@ -85,7 +91,9 @@ def test_every_estimator_predicts_the_same_bits_in_a_new_process(tmp_path: Path)
     expected = {}
     for name in estimators.__all__:
         x, y = data_for(name)
-        estimator = getattr(estimators, name)(**QUICK).fit(x, y)
+        cls = getattr(estimators, name)
+        quick = {key: value for key, value in QUICK.items() if key in cls._get_param_names()}
+        estimator = cls(**quick).fit(x, y)
         estimator.save(tmp_path / f"{name}.safetensors")
         expected[name] = digest(estimator, x)
     script = """
@@ -320,7 +328,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "JSON without end": (lambda r: "[" * 100_000, "description is not valid JSON"),
     "constant": (lambda r: '{"format": NaN}', "NaN is no JSON number"),
     "no version": (lambda r: r.pop("format") and None, "format version is None"),
-    "future version": (lambda r: set_in(r, "format", 2), "in format 2, and opgrow .* reads format 1"),
+    "future version": (lambda r: set_in(r, "format", 3), "in format 3, and opgrow .* the formats 1 and 2"),
+    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 and 2"),
     "true as version": (lambda r: set_in(r, "format", True), "format version is True"),
     "unknown estimator": (
         lambda r: set_in(r, "estimator", "os.system"),
@@ -370,6 +379,10 @@ def test_an_edited_description_is_refused_in_one_sentence(case: str, path: Path)
     record.update(feature_names=None)
     replaced = change(record)
     rewrite(path, record if replaced is None else replaced, tensors)
+    assert_refused_in_one_sentence(path, message)
+
+
+def assert_refused_in_one_sentence(path: Path, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         opgrow.load(path)
     text = str(caught.value)
@@ -407,6 +420,10 @@ def test_no_edit_of_the_description_does_more_than_load_or_be_refused(path: Path
     record, tensors = contents(path)
     record["history"] = record["history"][:1]
     record["history"][0]["candidates"] = record["history"][0]["candidates"][:1]
+    assert outcomes_of_edits(path, record, tensors) == {"loaded", "refused"}
+
+
+def outcomes_of_edits(path: Path, record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> set[str]:
     text, outcomes = json.dumps(record), set()
     strange = [
         None,
@@ -439,7 +456,7 @@ def test_no_edit_of_the_description_does_more_than_load_or_be_refused(path: Path
                 outcomes.add("loaded")
             except ValueError as error:
                 outcomes.add("refused" if "\n" not in str(error) else f"in several lines: {error}")
-    assert outcomes == {"loaded", "refused"}
+    return outcomes
 
 
 def test_files_that_are_no_models(path: Path) -> None:
@@ -461,6 +478,305 @@ def test_files_that_are_no_models(path: Path) -> None:
         opgrow.load(path.parent)
     with pytest.raises(FileNotFoundError, match="There is no file"):
         opgrow.load(path.parent / "nothing")
+
+
+# --- networks of the other methods, and files of the first format ---
+
+RELU = OperatorSet("multiplication", "sum", "relu")
+IDENTITY = OperatorSet("multiplication", "sum", "identity")
+
+
+def plain_network() -> Network:
+    """PMLP and the methods of the first format."""
+    return Network(4, 3, [Layer([Block(4, 3, PERCEPTRON), Block(4, 2, RELU)]), Layer([Block(5, 4, RELU)])])
+
+
+def pop_network() -> Network:
+    head = OperatorSet("harmonic", "correlation1", "elu")
+    return Network(4, 3, [Layer([Block(4, 5, OperatorSet("dog", "sum", "tanh"))])], head_operators=head)
+
+
+def pln_network() -> Network:
+    layers = [
+        Layer([Block(n, 6, RELU, norm=None, bias=False), Block(n, 2, RELU, norm="unit", bias=False)])
+        for n in (4, 8)
+    ]
+    return Network(4, 3, layers)
+
+
+def bls_network() -> Network:
+    windows = Layer([Block(4, 3, IDENTITY, bias=False), Block(4, 2, IDENTITY)])
+    nodes = Layer([Block(3, 4, PERCEPTRON, norm=None), Block(5, 2, PERCEPTRON, norm=None)])
+    return Network(4, 3, [windows, nodes], broad=True)
+
+
+def broad_pop_network() -> Network:
+    return Network(4, 3, [Layer([Block(4, 5, RELU)])], head_operators=PERCEPTRON, broad=True)
+
+
+NETWORKS = [plain_network, pop_network, pln_network, bls_network, broad_pop_network]
+
+
+def fitted_with(make: Any) -> Any:
+    """A classifier around a network with arbitrary parameters and statistics, as after a fit."""
+    network = make().eval()
+    generator = torch.Generator().manual_seed(0)
+    for name, tensor in network.state_dict().items():
+        if tensor.is_floating_point():
+            positive = name.endswith(("running_var", "input_scale"))
+            values = torch.rand(tensor.shape, generator=generator)
+            tensor.copy_(values + 0.5 if positive else values * 2 - 1)
+    estimator = opgrow.HeMLRNClassifier(random_state=0)
+    estimator.network_, estimator.history_, estimator.loss_ = network, [], "cross_entropy"
+    estimator.classes_, estimator.n_features_in_ = np.arange(network.n_outputs), network.n_inputs
+    return estimator
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("make", NETWORKS)
+def test_every_kind_of_network_comes_back(make: Any, dtype: torch.dtype, tmp_path: Path) -> None:
+    estimator = fitted_with(make)
+    estimator.network_.to(dtype)
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert digest(loaded, CLASSES[0]) == digest(estimator, CLASSES[0])
+    network, twin = estimator.network_, loaded.network_
+    assert repr(twin) == repr(network)
+    assert twin.describe() == network.describe()
+    assert [name for name, _ in twin.named_parameters()] == [name for name, _ in network.named_parameters()]
+    assert all(t.device.type == "cpu" for t in itertools.chain(twin.parameters(), twin.buffers()))
+    for layer, other in zip(network.hidden, twin.hidden, strict=True):
+        for block, copy in zip(layer, other, strict=True):
+            assert (copy.n_inputs, copy.normalization, copy.has_bias) == (
+                block.n_inputs,
+                block.normalization,
+                block.has_bias,
+            )
+            assert torch.equal(copy.bias, block.bias)
+            assert copy.bias.dtype == dtype
+    before = (tmp_path / "model.safetensors").read_bytes()
+    loaded.save(tmp_path / "model.safetensors")
+    assert (tmp_path / "model.safetensors").read_bytes() == before
+    twin.train()(torch.randn(8, 4)).square().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in twin.parameters())
+
+
+def test_regression_with_a_head_of_neurons_comes_back(tmp_path: Path) -> None:
+    constants = {"output_mean": torch.tensor([3.0]), "output_scale": torch.tensor([2.0])}
+    layers = [Layer([Block(10, 3, RELU, norm=None)])]
+    estimator = opgrow.HeMLRNRegressor(random_state=0)
+    estimator.network_ = Network(10, 1, layers, **constants, head_operators=PERCEPTRON).eval()
+    estimator.history_, estimator.loss_, estimator.n_features_in_ = [], "mse", 10
+    estimator.n_targets_, estimator.single_target_ = 1, True
+    loaded = saved_and_loaded(estimator, tmp_path)
+    assert digest(loaded, NUMBERS[0]) == digest(estimator, NUMBERS[0])
+    assert loaded.network_.output_mean.tolist() == [3.0]
+
+
+def block_edit(key: str, value: Any, layer: int = 0, block: int = 0) -> Any:
+    return lambda r: set_in(r, "layers", layer, block, key, value)
+
+
+WRONG: dict[str, tuple[Any, Any, str]] = {
+    "unknown norm": (
+        plain_network,
+        block_edit("norm", "layer"),
+        "'norm' of block 1 of layer 1 is 'layer', expected 'batch', 'unit' or null",
+    ),
+    "norm of a wrong type": (plain_network, block_edit("norm", True), "'norm' of .* is True"),
+    "norm as a list": (plain_network, block_edit("norm", ["batch"]), "'norm' of .* is \\['batch'\\]"),
+    "no norm": (plain_network, lambda r: r["layers"][0][0].pop("norm") and None, "'norm' of .* is missing"),
+    "number as bias": (plain_network, block_edit("bias", 1), "'bias' of block 1 of layer 1 is 1, expected"),
+    "null as bias": (plain_network, block_edit("bias", None), "'bias' of block 1 of layer 1 is None"),
+    "no bias": (plain_network, lambda r: r["layers"][0][0].pop("bias") and None, "'bias' of .* is missing"),
+    "unit norm with bias": (pln_network, block_edit("bias", True, 0, 1), "norm 'unit' and a bias"),
+    "bias that the file lacks": (
+        pln_network,
+        block_edit("bias", True),
+        "tensor 'layers.0.blocks.0.bias' is missing",
+    ),
+    "bias too many": (
+        plain_network,
+        block_edit("bias", False),
+        "tensor 'layers.0.blocks.0.bias' does not belong",
+    ),
+    "norm that the file lacks": (
+        pln_network,
+        block_edit("norm", "batch"),
+        "tensor 'layers.0.blocks.0.norm.*' is missing",
+    ),
+    "norm too many": (plain_network, block_edit("norm", None), "tensor '.*norm.*' does not belong"),
+    "number as broad": (
+        bls_network,
+        lambda r: set_in(r, "broad", 1),
+        "'broad' is of type int, expected bool",
+    ),
+    "no broad": (bls_network, lambda r: r.pop("broad") and None, "'broad' is missing"),
+    "broad, and the head is not": (
+        plain_network,
+        lambda r: set_in(r, "broad", True),
+        r"'head.weight' has shape \(3, 4\), and the topology says \(3, 9\)",
+    ),
+    "narrow block, and not broad": (
+        bls_network,
+        lambda r: set_in(r, "broad", False),
+        "block 1 of layer 2 has 3 inputs, and the layer before it 5 outputs",
+    ),
+    "narrow block in the first layer": (
+        bls_network,
+        block_edit("n_inputs", 3),
+        "block 1 of layer 1 has 3 inputs, and the layer before it 4 outputs",
+    ),
+    "wide block": (
+        bls_network,
+        block_edit("n_inputs", 6, 1, 1),
+        "block 2 of layer 2 has 6 inputs, and the layer before it 5 outputs",
+    ),
+    "narrower than its tensor": (
+        bls_network,
+        block_edit("n_inputs", 4, 1, 1),
+        r"'layers.1.blocks.1.weight' has shape \(5, 2\), and the topology says \(4, 2\)",
+    ),
+    "no head": (pop_network, lambda r: r.pop("head") and None, "'head' is missing"),
+    "linear head": (
+        pop_network,
+        lambda r: set_in(r, "head", None),
+        r"'head.weight' has shape \(5, 3\), and the topology says \(3, 5\)",
+    ),
+    "head of neurons": (
+        plain_network,
+        lambda r: set_in(r, "head", ["dog", "sum", "tanh"]),
+        r"'head.weight' has shape \(3, 4\), and the topology says \(4, 3\)",
+    ),
+    "head of unregistered neurons": (
+        pop_network,
+        lambda r: set_in(r, "head", ["dog", "median", "tanh"]),
+        "uses the pool operator 'median', which is not registered here",
+    ),
+    "head in words": (pop_network, lambda r: set_in(r, "head", "linear"), "is not a list of three names"),
+    "head as a truth value": (pop_network, lambda r: set_in(r, "head", False), "not a list of three names"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_an_edited_kind_of_network_is_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
+    make, change, message = WRONG[case]
+    path = tmp_path / "model.safetensors"
+    fitted_with(make).save(path)
+    record, tensors = contents(path)
+    change(record)
+    rewrite(path, record, tensors)
+    assert_refused_in_one_sentence(path, message)
+
+
+@pytest.mark.parametrize("make", NETWORKS)
+def test_no_edit_of_a_network_does_more_than_load_or_be_refused(make: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    fitted_with(make).save(path)
+    record, tensors = contents(path)
+    record["parameters"] = {}
+    assert outcomes_of_edits(path, record, tensors) == {"loaded", "refused"}
+
+
+def test_models_of_format_1_are_read_and_written_in_format_2(tmp_path: Path) -> None:
+    expected = np.load(FIXTURES / "format1.npz")
+    path = tmp_path / "model.safetensors"
+    for kind in ("classifier", "regressor"):
+        old = FIXTURES / f"format1-{kind}.safetensors"
+        assert contents(old)[0]["format"] == 1
+        model = opgrow.load(old)
+        model.save(path)
+        assert contents(path)[0]["format"] == 2
+        again = opgrow.load(path)
+        assert digest(again, expected[f"{kind}_inputs"]) == digest(model, expected[f"{kind}_inputs"])
+        assert again.history_ == model.history_ != []
+        x = expected[f"{kind}_inputs"]
+        if kind == "classifier":
+            assert model.predict(x).tolist() == expected["classifier_labels"].tolist()
+            found, wanted = model.predict_proba(x), expected["classifier_probabilities"]
+        else:
+            found, wanted = model.predict(x), expected["regressor_predictions"]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_format_1_has_nothing_of_format_2(tmp_path: Path) -> None:
+    old, path = FIXTURES / "format1-classifier.safetensors", tmp_path / "model.safetensors"
+    record, tensors = contents(old)
+    record.update(head=["dog", "sum", "tanh"], broad=True)
+    record["layers"][0][0].update(norm="unit", bias=False)
+    rewrite(path, record, tensors)
+    assert repr(opgrow.load(path).network_) == repr(opgrow.load(old).network_)
+    for layers in (3, [3], [[3]], None):
+        rewrite(path, record | {"layers": layers}, tensors)
+        assert_refused_in_one_sentence(path, "layer")
+
+
+# --- the history ---
+
+SPECIAL = {"score", "operator_set", "head_operators", "candidates", "curve"}
+
+
+def full_step() -> GrowthStep:
+    """A step in which no plain field has its default value."""
+    made = {str: "layer", int: 7, bool: True, float: 0.25}
+    plain = {name: made[kind] for name, (kind, _) in _STEP_FIELDS.items()}
+    candidates = [
+        Candidate(PERCEPTRON, 1.0, 0.5, 0.25, 0.125),
+        Candidate(PERCEPTRON, 1.0, 0.0, 0.25, 0.125, head_operators=RELU),
+    ]
+    sets = {"operator_set": PERCEPTRON, "head_operators": RELU}
+    return GrowthStep(**plain, **sets, score=Score(0.5, 0.25, True), candidates=candidates)
+
+
+def test_every_field_of_a_step_is_saved(tmp_path: Path) -> None:
+    """A field of a new type needs its own lines in `opgrow.record`."""
+    assert {field.name for field in dataclasses.fields(GrowthStep)} == set(_STEP_FIELDS) | SPECIAL
+    estimator = fitted_with(plain_network)
+    optional = {name: None for name, (_, null) in _STEP_FIELDS.items() if null}
+    assert "improvement" in optional
+    bare = dataclasses.replace(full_step(), **optional, operator_set=None, head_operators=None)
+    estimator.history_ = [full_step(), bare]
+    assert saved_and_loaded(estimator, tmp_path).history_ == estimator.history_
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "message"),
+    [
+        (("head_operators",), "linear", "not a list of three names"),
+        (("candidates", 1, 5), ["dog", "sum"], "not a list of three names"),
+        (("candidates", 1, 5), None, "not a list of three names"),
+        (("candidates", 1, 4), "low", "a candidate is 'low' and not a number"),
+        (("candidates", 0), [["dog", "sum", "elu"], 1.0], "a candidate is not a list of 5"),
+        (("candidates", 0), [["dog", "sum", "elu"], 1, 1, 1, 1, ["dog", "sum", "elu"], 1], "not a list of 5"),
+    ],
+)
+def test_operators_of_a_step_are_checked(
+    way: tuple[Any, ...], value: Any, message: str, tmp_path: Path
+) -> None:
+    estimator, path = fitted_with(plain_network), tmp_path / "model.safetensors"
+    estimator.history_ = [full_step()]
+    estimator.save(path)
+    data, tensors = contents(path)
+    set_in(data["history"][0], *way, value)
+    rewrite(path, data, tensors)
+    assert_refused_in_one_sentence(path, message)
+
+
+def test_a_step_may_lack_what_was_added_later_but_nothing_else(tmp_path: Path) -> None:
+    estimator, path = fitted_with(plain_network), tmp_path / "model.safetensors"
+    estimator.history_ = [full_step()]
+    estimator.save(path)
+    data, tensors = contents(path)
+    for field in dataclasses.fields(GrowthStep):
+        if field.name in SPECIAL:
+            continue
+        step = {key: value for key, value in data["history"][0].items() if key != field.name}
+        rewrite(path, data | {"history": [step]}, tensors)
+        if field.default is dataclasses.MISSING:
+            assert_refused_in_one_sentence(path, f"'{field.name}' is missing")
+        else:
+            assert getattr(opgrow.load(path).history_[0], field.name) == field.default
+        rewrite(path, data | {"history": [step | {field.name: []}]}, tensors)
+        assert_refused_in_one_sentence(path, field.name)
 
 
 # --- operators of users ---

@@ -72,6 +72,17 @@ def test_perfect():
     assert not Score(1.0, 0.0).perfect
 
 
+def test_a_target_is_reached_from_the_side_of_the_worse():
+    assert Score(0.9, 5.0, True).reaches(0.9)
+    assert Score(0.95, 5.0, True).reaches(0.9)
+    assert not Score(0.89, 0.0, True).reaches(0.9)
+    assert Score(0.1, 5.0).reaches(0.1)
+    assert Score(0.05, 5.0).reaches(0.1)
+    assert not Score(0.11, 0.0).reaches(0.1)
+    assert not Score(NAN, 0.0, True).reaches(0.0)
+    assert not Score(NAN, 0.0).reaches(1.0)
+
+
 def test_accuracy_is_scikit_learns(classified):
     outputs, target, labels, weight = classified
     found = evaluate("accuracy", "cross_entropy", outputs, target, weight)

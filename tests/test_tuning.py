@@ -213,7 +213,7 @@ def test_max_norm_is_respected(engine):
     ("n_rows", "batch_size"), [(100, 32), (1, 32), (33, 32), (64, 32), (31, 7), (5, 100), (65, 64)]
 )
 def test_batches_cover_all_rows_and_differ_by_one_at_most(n_rows, batch_size):
-    bounds = engines._batch_bounds(n_rows, batch_size)
+    bounds = engines.batch_bounds(n_rows, batch_size)
     sizes = np.diff(bounds)
     assert bounds[0] == 0
     assert bounds[-1] == n_rows

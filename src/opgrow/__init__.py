@@ -12,6 +12,8 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .callbacks import Callback
     from .estimators import (
+        BLSClassifier,
+        BLSRegressor,
         HeMLGOPClassifier,
         HeMLGOPRegressor,
         HeMLRNClassifier,
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
         HoMLGOPRegressor,
         HoMLRNClassifier,
         HoMLRNRegressor,
+        PLNClassifier,
+        PLNRegressor,
     )
     from .network import Block, Layer, Network
     from .operators import (
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERCEPTRON",
+    "BLSClassifier",
+    "BLSRegressor",
     "Block",
     "Callback",
     "HeMLGOPClassifier",
@@ -47,6 +53,8 @@ __all__ = [
     "Layer",
     "Network",
     "OperatorSet",
+    "PLNClassifier",
+    "PLNRegressor",
     "__version__",
     "load",
     "operator_sets",

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .events import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
+from .events import (
+    CandidateFinished,
+    EpochFinished,
+    Event,
+    GrowthFinished,
+    GrowthStarted,
+    PhaseStarted,
+    StepFinished,
+)
 
 __all__ = ["Callback", "broadcast", "check_callbacks"]
 
@@ -35,6 +43,9 @@ class Callback:
     def on_epoch_end(self, event: EpochFinished) -> None:
         """An epoch of tuning is over and scored."""
 
+    def on_candidate_end(self, event: CandidateFinished) -> None:
+        """A candidate of a population, as POP trains them, is trained and scored."""
+
     def on_step_end(self, event: StepFinished) -> None:
         """A block, a layer or the fine-tuned network was accepted or thrown away."""
 
@@ -58,6 +69,7 @@ _HOOKS = {
     GrowthStarted: "on_growth_start",
     PhaseStarted: "on_phase_start",
     EpochFinished: "on_epoch_end",
+    CandidateFinished: "on_candidate_end",
     StepFinished: "on_step_end",
     GrowthFinished: "on_growth_end",
 }

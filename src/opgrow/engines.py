@@ -20,6 +20,8 @@ from .operators import OperatorSet
 from .scores import Loss, row_losses
 
 __all__ = [
+    "ADAM_EPSILON",
+    "LOSS_CODES",
     "CompiledEngine",
     "Moments",
     "Optimizer",
@@ -30,11 +32,17 @@ __all__ = [
     "assign_block",
     "assign_head",
     "assign_moments",
+    "batch_bounds",
     "choose_engine",
+    "is_plain",
 ]
 
 #: As in Keras, which the public implementation of the paper used.
 ADAM_EPSILON = 1e-7
+#: Losses as `kernels.cpu_training` knows them.
+LOSS_CODES = {"mse": 0, "cross_entropy": 1}
+#: Codes of a linear head, and of operators that have only their torch function.
+LINEAR, UNKNOWN = (-1, -1, -1), (-2, -2, -2)
 
 
 #: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
@@ -100,16 +108,19 @@ class _Views:
 class Shape:
     """Where each parameter lies in the flat vector."""
 
-    def __init__(self, layers: Sequence[Layer], head: nn.Linear, n_frozen: int) -> None:
+    def __init__(self, layers: Sequence[Layer], head: nn.Linear | Block, n_frozen: int) -> None:
         self.sets = [block.operator_set for layer in layers for block in layer]
         self.widths = np.array([layer.n_neurons for layer in layers], np.int64)
-        self.n_outputs, self.n_frozen = head.out_features, n_frozen
-        self.n_features = head.in_features
+        self.n_features, self.n_outputs = _sizes(head)
+        self.n_frozen = n_frozen
+        self.head_set = head.operator_set if isinstance(head, Block) else None
+        codes = LINEAR if self.head_set is None else self.head_set.codes
+        self.head_codes = np.array(codes or UNKNOWN, np.int64)
         rows, offset = [], 0
         for number, layer in enumerate(layers):
             column = 0
             for block in layer:
-                codes = block.operator_set.codes or (-1, -1, -1)
+                codes = block.operator_set.codes or UNKNOWN
                 rows.append([*codes, block.n_inputs, block.n_neurons, offset, number, column])
                 offset += block.n_neurons * (block.n_inputs + 3)
                 column += block.n_neurons
@@ -119,7 +130,7 @@ class Shape:
 
     @property
     def compilable(self) -> bool:
-        return bool((self.plan[:, :3] >= 0).all())
+        return bool((self.plan[:, :3] > UNKNOWN[0]).all() and (self.head_codes > UNKNOWN[0]).all())
 
     def blocks(self, theta: np.ndarray) -> list[list[_Views]]:
         layers: list[list[_Views]] = [[] for _ in self.widths]
@@ -143,18 +154,19 @@ class Shape:
         self.head(decay)[0][:] = weight_decay
         return decay
 
-    def flatten(self, layers: Sequence[Layer], head: nn.Linear) -> np.ndarray:
+    def flatten(self, layers: Sequence[Layer], head: nn.Linear | Block) -> np.ndarray:
         theta = np.empty(self.size, np.float32)
         for views, layer in zip(self.blocks(theta), layers, strict=True):
             for view, block in zip(views, layer, strict=True):
                 view.weight[:], view.bias[:] = _array(block.weight), _array(block.bias)
                 view.scale[:], view.shift[:] = _array(block.norm.weight), _array(block.norm.bias)
         weight, bias = self.head(theta)
-        weight[:], bias[:] = _array(head.weight).T, _array(head.bias)
+        weight[:] = _array(head.weight) if isinstance(head, Block) else _array(head.weight).T
+        bias[:] = _array(head.bias)
         return theta
 
     def restore(
-        self, theta: np.ndarray, moments: Sequence[Moments], layers: Sequence[Layer], head: nn.Linear
+        self, theta: np.ndarray, moments: Sequence[Moments], layers: Sequence[Layer], head: nn.Linear | Block
     ) -> None:
         statistics = iter(moments)
         for views, layer in zip(self.blocks(theta), layers, strict=True):
@@ -164,6 +176,12 @@ class Shape:
                 assign_moments(block, found.mean, found.variance)
         weight, bias = self.head(theta)
         assign_head(head, weight, bias)
+
+
+def _sizes(head: nn.Linear | Block) -> tuple[int, int]:
+    if isinstance(head, Block):
+        return head.n_inputs, head.n_neurons
+    return head.in_features, head.out_features
 
 
 def _array(tensor: Tensor) -> np.ndarray:
@@ -195,9 +213,9 @@ def assign_moments(block: Block, mean: np.ndarray, variance: np.ndarray) -> None
     _copy(block.norm.running_var, variance)
 
 
-def assign_head(head: nn.Linear, weight: np.ndarray, bias: np.ndarray) -> None:
+def assign_head(head: nn.Linear | Block, weight: np.ndarray, bias: np.ndarray) -> None:
     """Set a head from weights (features, outputs) and biases."""
-    _copy(head.weight, weight.T)
+    _copy(head.weight, weight if isinstance(head, Block) else weight.T)
     _copy(head.bias, bias)
 
 
@@ -205,12 +223,16 @@ def choose_engine(
     shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings
 ) -> CompiledEngine | ReferenceEngine:
     """The compiled engine where it can do the work, else the reference."""
-    simple = isinstance(settings.loss, str) and settings.optimizer == "adam"
-    engine = CompiledEngine if simple and shape.compilable else ReferenceEngine
+    engine = CompiledEngine if shape.compilable and is_plain(settings) else ReferenceEngine
     return engine(shape, theta, train, settings)
 
 
-def _batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
+def is_plain(settings: TuningSettings) -> bool:
+    """Whether the compiled loops know the loss and the optimiser."""
+    return isinstance(settings.loss, str) and settings.optimizer == "adam"
+
+
+def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
     """Borders of batches of nearly equal size, so that no last batch is tiny."""
     n_batches = -(-n_rows // batch_size)
     return np.arange(n_batches + 1, dtype=np.int64) * n_rows // n_batches
@@ -223,11 +245,11 @@ class CompiledEngine:
         self.shape, self.theta, self.train, self.settings = shape, theta, train, settings
         self.first, self.second = np.zeros_like(theta), np.zeros_like(theta)
         self.decay = shape.decay(settings.weight_decay)
-        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
+        self.bounds = batch_bounds(len(train.x), settings.batch_size)
         self.step = 0
         self.run = cpu_training.train_epoch
-        losses = {"mse": cpu_training.MEAN_SQUARED_ERROR, "cross_entropy": cpu_training.CROSS_ENTROPY}
-        self.loss = losses[settings.loss]  # type: ignore[index]
+        self.loss = LOSS_CODES[settings.loss]  # type: ignore[index]
+        self.moments = np.empty((2, int(shape.widths.sum())), np.float32)
 
     def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
         train, settings = self.train, self.settings
@@ -240,6 +262,7 @@ class CompiledEngine:
             self.bounds,
             self.shape.plan,
             self.shape.widths,
+            self.shape.head_codes,
             self.theta,
             self.first,
             self.second,
@@ -251,6 +274,7 @@ class CompiledEngine:
             np.float32(settings.input_dropout),
             np.float32(settings.max_norm or 0.0),
             np.uint64(seed),
+            self.moments,
         )
         return loss, skipped
 
@@ -260,7 +284,7 @@ class ReferenceEngine:
 
     def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
         self.shape, self.theta, self.settings = shape, theta, settings
-        self.bounds = _batch_bounds(len(train.x), settings.batch_size)
+        self.bounds = batch_bounds(len(train.x), settings.batch_size)
         self.data = [torch.from_numpy(a) for a in (train.x, train.frozen, train.target, train.weight)]
         # Parameters share memory with the flat vector.
         self.layers = [
@@ -308,7 +332,11 @@ class ReferenceEngine:
                 deviation = torch.sqrt(raw.var(dim=0, correction=0) + NORM_EPSILON)
                 parts.append((raw - raw.mean(dim=0)) / deviation * scale + shift)
             x = _dropout(torch.cat(parts, dim=1), settings.dropout, generator)
-        outputs = torch.cat([frozen, x], dim=1) @ self.head[0] + self.head[1]
+        features, head_set = torch.cat([frozen, x], dim=1), self.shape.head_set
+        if head_set is None:
+            outputs = features @ self.head[0] + self.head[1]
+        else:
+            outputs = reference.features(features, *self.head, head_set)
         return (row_losses(settings.loss, outputs, target) * weight).mean()
 
     def _limit_norms(self) -> None:

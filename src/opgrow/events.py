@@ -12,6 +12,7 @@ from .search import Candidate
 from .tuning import Epoch
 
 __all__ = [
+    "CandidateFinished",
     "EpochFinished",
     "Event",
     "GrowthFinished",
@@ -28,14 +29,17 @@ class GrowthStep:
 
     Attributes
     ----------
-    kind : "block" (one growth step), "layer" (the decision on a finished layer) or "fine-tune"
-    layer, block : position, from 1; block is 0 where a step concerns no single block
-    operator_set, n_neurons : of the new block
+    kind : "block" (one growth step), "search" (one pass of POP's search over operator sets), "layer" (the
+        decision on a finished layer) or "fine-tune"
+    layer, block : position, from 1; block is 0 where a step concerns no single block, and the number of the
+        pass for a "search"
+    operator_set, n_neurons : of the new block; head_operators : of POP's output layer, else None
     candidates : the operator sets that the search scored, best first
     curve : epochs of the tuning; best_epoch is the one that was kept, 0 being the start
     score : of the network with the new part; improvement : relative, None for a layer's first block
     accepted : whether the new part stays
     n_parameters : of the network with the new part
+    train_loss : the loss on the training rows, where the method computes it in closed form
     """
 
     kind: str
@@ -55,14 +59,22 @@ class GrowthStep:
     dropout: float = 0.0
     search_seconds: float = 0.0
     tuning_seconds: float = 0.0
+    head_operators: OperatorSet | None = None
+    train_loss: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The step as plain data."""
         data = asdict(self)
-        data["operator_set"] = str(self.operator_set) if self.operator_set else None
+        for name in ("operator_set", "head_operators"):
+            data[name] = _text(getattr(self, name))
         for candidate, plain in zip(self.candidates, data["candidates"], strict=True):
-            plain["operator_set"] = str(candidate.operator_set)
+            for name in ("operator_set", "head_operators"):
+                plain[name] = _text(getattr(candidate, name))
         return data
+
+
+def _text(operator_set: OperatorSet | None) -> str | None:
+    return None if operator_set is None else str(operator_set)
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,18 @@ class EpochFinished:
 
 
 @dataclass(frozen=True)
+class CandidateFinished:
+    """A candidate of a population has been trained: ``done`` of them are, ``best`` is the best so far."""
+
+    phase: str
+    layer: int
+    block: int
+    done: int
+    total: int
+    best: Score
+
+
+@dataclass(frozen=True)
 class StepFinished:
     step: GrowthStep
 
@@ -106,4 +130,4 @@ class GrowthFinished:
     seconds: float
 
 
-Event = GrowthStarted | PhaseStarted | EpochFinished | StepFinished | GrowthFinished
+Event = GrowthStarted | PhaseStarted | EpochFinished | CandidateFinished | StepFinished | GrowthFinished

@@ -1,13 +1,14 @@
 """What was grown, as torch modules: blocks of neurons, layers of blocks, a network of layers and a head.
 
-Sizes and FLOPs follow the conventions that reproduce the paper's tables: a hidden neuron has its weights,
-a bias, and the scale and shift of its batch norm; the head has weights and biases. The constants that
-standardise the input are not counted.
+Sizes and FLOPs follow the conventions that reproduce the paper's tables: a hidden neuron has its weights and,
+where it has them, a bias and the scale and shift of its batch norm; the head has weights and biases. The
+constants that standardise the input are not counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,26 +17,34 @@ from torch import Tensor, nn
 from . import kernels
 from .operators import OperatorSet
 
-__all__ = ["NORM_EPSILON", "Block", "Layer", "Network"]
+__all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Layer", "Network"]
 
 #: Added to the variance by every batch norm. Small, because pooled products of small numbers have small
 #: but meaningful variances.
 NORM_EPSILON = 1e-8
+#: What the ``norm`` of a block can be.
+NORMALIZATIONS = ("batch", "unit", None)
 
 
 class Block(nn.Module):
-    """Neurons that share one operator set and were added together, with their batch norm.
+    """Neurons that share one operator set and were added together.
 
     Parameters
     ----------
     n_inputs, n_neurons : int
     operator_set : OperatorSet
+    norm : {"batch", "unit", None}, default="batch"
+        "batch" normalises the features over the batch. "unit", the random part of PLN, divides the pooled
+        values of each sample by their Euclidean norm over the block, before the activation.
+    bias : bool, default=True
+        False leaves out the bias, as "unit" demands.
 
     Attributes
     ----------
     weight : Parameter of shape (n_inputs, n_neurons)
-    bias : Parameter of shape (n_neurons,)
-    norm : BatchNorm1d over the block's features
+    bias : Parameter of shape (n_neurons,), or zeros that are neither trained nor saved
+    norm : BatchNorm1d over the block's features, or None
+    normalization : "batch", "unit" or None
 
     Examples
     --------
@@ -46,12 +55,30 @@ class Block(nn.Module):
     (torch.Size([5, 40]), 440)
     """
 
-    def __init__(self, n_inputs: int, n_neurons: int, operator_set: OperatorSet) -> None:
+    def __init__(
+        self,
+        n_inputs: int,
+        n_neurons: int,
+        operator_set: OperatorSet,
+        *,
+        norm: str | None = "batch",
+        bias: bool = True,
+    ) -> None:
         super().__init__()
+        if norm not in NORMALIZATIONS:
+            raise ValueError(f"norm must be 'batch', 'unit' or None, got {norm!r}")
+        if norm == "unit" and bias:
+            raise ValueError("norm='unit' is for blocks without bias: pass bias=False")
+        self.bias: Tensor
         self.operator_set = operator_set
+        self.normalization = norm
         self.weight = nn.Parameter(torch.empty(n_inputs, n_neurons).uniform_(-1, 1))
-        self.bias = nn.Parameter(torch.zeros(n_neurons))
-        self.norm = nn.BatchNorm1d(n_neurons, eps=NORM_EPSILON)
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(n_neurons))
+        else:
+            self.register_buffer("bias", torch.zeros(n_neurons), persistent=False)
+        # Any, because whoever tunes batch-normalised blocks knows that it is not None.
+        self.norm: Any = nn.BatchNorm1d(n_neurons, eps=NORM_EPSILON) if norm == "batch" else None
 
     @property
     def n_inputs(self) -> int:
@@ -61,25 +88,61 @@ class Block(nn.Module):
     def n_neurons(self) -> int:
         return self.weight.shape[1]
 
+    @property
+    def has_bias(self) -> bool:
+        return isinstance(self.bias, nn.Parameter)
+
     def features(self, x: Tensor) -> Tensor:
         """f(rho(psi(x, weight)) + bias), before the batch norm: (N, n_inputs) to (N, n_neurons)."""
-        return kernels.features(x, self.weight, self.bias, self.operator_set)
+        if self.normalization != "unit":
+            return kernels.features(x, self.weight, self.bias, self.operator_set)
+        linear = replace(self.operator_set, activation="identity")
+        pooled = kernels.features(x, self.weight, self.bias, linear)
+        return self.operator_set.activation_operator.function(_unit_rows(pooled))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.features(x))
+        features = self.features(x)
+        return features if self.norm is None else self.norm(features)
 
     def n_parameters(self) -> int:
-        return self.n_neurons * (self.n_inputs + 3)
+        extra = (1 if self.has_bias else 0) + (2 if self.norm is not None else 0)
+        return self.n_neurons * (self.n_inputs + extra)
 
     def flops(self) -> int:
-        return self.n_neurons * (self.operator_set.flops(self.n_inputs) + 2)
+        neuron = self.operator_set.flops(self.n_inputs)
+        if not self.has_bias:
+            neuron -= 1
+        if self.norm is not None:
+            neuron += 2
+        # Per neuron a square, an addition and a division; and one root.
+        unit = 3 * self.n_neurons + 1 if self.normalization == "unit" else 0
+        return self.n_neurons * neuron + unit
+
+    def remarks(self) -> list[str]:
+        """What sets the block apart from one with batch norm and bias, in words."""
+        norm = {"batch": [], "unit": ["unit norm"], None: ["no norm"]}[self.normalization]
+        return norm if self.has_bias else [*norm, "no bias"]
 
     def extra_repr(self) -> str:
-        return f"{self.n_inputs}, {self.n_neurons}, {self.operator_set}"
+        return ", ".join([str(self.n_inputs), str(self.n_neurons), str(self.operator_set), *self.remarks()])
+
+
+def _unit_rows(z: Tensor) -> Tensor:
+    """Rows divided by their Euclidean norm; rows of zeros stay, and their gradients are finite."""
+    # Dividing by the largest entry first keeps the squares from overflowing or vanishing. The result does not
+    # depend on that factor, so it takes no part in the gradient.
+    largest = z.detach().abs().amax(dim=1, keepdim=True)
+    z = z / torch.where(largest == 0, torch.ones_like(largest), largest)
+    squares = z.square().sum(dim=1, keepdim=True)
+    return z / torch.where(squares == 0, torch.ones_like(squares), squares).sqrt()
 
 
 class Layer(nn.Module):
-    """Blocks side by side: their features are concatenated."""
+    """Blocks side by side: their features are concatenated.
+
+    A block with fewer inputs than the layer sees the first of them, as the enhancement nodes of BLS do that
+    were there before further feature nodes.
+    """
 
     def __init__(self, blocks: Sequence[Block] = ()) -> None:
         super().__init__()
@@ -96,11 +159,11 @@ class Layer(nn.Module):
         return len(self.blocks)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([block(x) for block in self], dim=1)
+        return torch.cat([block(x[:, : block.n_inputs]) for block in self], dim=1)
 
 
 class Network(nn.Module):
-    """Standardised input, layers of blocks, and a linear head.
+    """Standardised input, layers of blocks, and a head.
 
     Parameters
     ----------
@@ -111,6 +174,15 @@ class Network(nn.Module):
     output_mean, output_scale : tensors of shape (n_outputs,), optional
         Where given, as for regression, the head's outputs are multiplied and shifted by them, in double
         precision.
+    head_operators : OperatorSet, optional
+        The head is linear; where these are given, as for POP, it is a block of such neurons without norm.
+    broad : bool, default=False
+        True, for BLS: the head sees the outputs of all layers, and not only of the last. Only then may
+        blocks from the second layer on have fewer inputs than the layer before has outputs.
+
+    Attributes
+    ----------
+    head : nn.Linear or Block
 
     Examples
     --------
@@ -130,6 +202,9 @@ class Network(nn.Module):
         input_scale: Tensor | None = None,
         output_mean: Tensor | None = None,
         output_scale: Tensor | None = None,
+        *,
+        head_operators: OperatorSet | None = None,
+        broad: bool = False,
     ) -> None:
         super().__init__()
         self.input_mean: Tensor
@@ -145,7 +220,27 @@ class Network(nn.Module):
         self.register_buffer("output_mean", None if output_mean is None else output_mean.to(torch.float64))
         self.register_buffer("output_scale", None if output_scale is None else output_scale.to(torch.float64))
         self.layers = nn.ModuleList(layers)
-        self.head = nn.Linear(layers[-1].n_neurons if layers else n_inputs, n_outputs)
+        self.broad = broad
+        self._check_widths()
+        widths = [layer.n_neurons for layer in layers]
+        width = (sum(widths) if broad else widths[-1]) if widths else n_inputs
+        # Any, because most methods know that it is linear, and the others that it is not.
+        self.head: Any
+        if head_operators is None:
+            self.head = nn.Linear(width, n_outputs)
+        else:
+            self.head = Block(width, n_outputs, head_operators, norm=None)
+
+    def _check_widths(self) -> None:
+        """Refuse widths that the compiled kernels could not trust and a model file could not hold."""
+        width = self.n_inputs
+        for i, layer in enumerate(self.hidden):
+            for j, block in enumerate(layer):
+                given = block.n_inputs
+                if given != width and not (self.broad and i > 0 and given < width):
+                    where = f"block {j + 1} of layer {i + 1}"
+                    raise ValueError(f"{where} has {given} inputs, and the layer before it {width} outputs")
+            width = layer.n_neurons
 
     @property
     def hidden(self) -> list[Layer]:
@@ -158,20 +253,24 @@ class Network(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.standardize(x)
+        outputs = []
         for layer in self.layers:
             x = layer(x)
-        out = self._apply_head(x)
+            if self.broad:
+                outputs.append(x)
+        out = self._apply_head(torch.cat(outputs, dim=1) if outputs else x)
         if self.output_mean is not None and self.output_scale is not None:
             return out * self.output_scale + self.output_mean
         return out.to(x.dtype)
 
     def _apply_head(self, x: Tensor) -> Tensor:
-        """The head; in double precision where only predictions are wanted.
+        """The head; a linear one in double precision where only predictions are wanted.
 
         Single-precision products round differently for different numbers of rows, and a prediction should
         not depend on the rows beside it.
         """
-        if torch.is_grad_enabled() or x.dtype != torch.float32 or torch.jit.is_tracing():
+        differentiable = torch.is_grad_enabled() or x.dtype != torch.float32 or torch.jit.is_tracing()
+        if differentiable or isinstance(self.head, Block):  # the kernels of blocks see to it themselves
             return self.head(x)
         weight, bias = self.head.weight.double(), self.head.bias.double()
         return nn.functional.linear(x.double(), weight, bias)
@@ -183,23 +282,25 @@ class Network(nn.Module):
     def flops(self) -> int:
         """Elementary operations for one sample."""
         hidden = sum(block.flops() for layer in self.hidden for block in layer)
+        if isinstance(self.head, Block):
+            return hidden + self.head.flops()
         return hidden + 2 * self.head.weight.numel() + self.head.bias.numel()
 
     def describe(self) -> dict[str, Any]:
-        """Topology, operators and costs as plain data."""
+        """Topology, operators and costs as plain data.
+
+        A block has "norm" and "bias" only where they are not "batch" and True.
+        """
         layers = [
-            {
-                "neurons": layer.n_neurons,
-                "blocks": [
-                    {"operators": str(block.operator_set), "neurons": block.n_neurons} for block in layer
-                ],
-            }
+            {"neurons": layer.n_neurons, "blocks": [_describe_block(block) for block in layer]}
             for layer in self.hidden
         ]
         return {
             "inputs": self.n_inputs,
             "outputs": self.n_outputs,
             "layers": layers,
+            "head": self._head_kind(),
+            "broad": self.broad,
             "parameters": self.n_parameters(),
             "flops": self.flops(),
         }
@@ -208,11 +309,26 @@ class Network(nn.Module):
         lines = [f"Network({self.topology()}: {self.n_parameters():,} parameters, {self.flops():,} FLOPs)"]
         for number, layer in enumerate(self.hidden, 1):
             lines.append(f"  layer {number}: {layer.n_neurons} neurons")
-            lines += [f"    {block.n_neurons:>4} x {block.operator_set}" for block in layer]
-        lines.append(f"  head: linear, {self.n_outputs} outputs")
+            for block in layer:
+                what = ", ".join([str(block.operator_set), *block.remarks()])
+                lines.append(f"    {block.n_neurons:>4} x {what}")
+        sees = ", sees all layers" if self.broad else ""
+        lines.append(f"  head: {self._head_kind()}, {self.n_outputs} outputs{sees}")
         return "\n".join(lines)
+
+    def _head_kind(self) -> str:
+        return str(self.head.operator_set) if isinstance(self.head, Block) else "linear"
 
     def topology(self) -> str:
         """Widths from input to output, such as "8-60-2"."""
         widths = [self.n_inputs, *(layer.n_neurons for layer in self.hidden), self.n_outputs]
         return "-".join(str(width) for width in widths)
+
+
+def _describe_block(block: Block) -> dict[str, Any]:
+    data: dict[str, Any] = {"operators": str(block.operator_set), "neurons": block.n_neurons}
+    if block.normalization != "batch":
+        data["norm"] = block.normalization
+    if not block.has_bias:
+        data["bias"] = False
+    return data

@@ -113,6 +113,8 @@ _ACTIVATIONS = (
     # The paper prints exp(x) for x < 0, which jumps at 0; the usual ELU is meant.
     Activation("elu", torch.nn.functional.elu, 3, 5),
     Activation("pygop_softplus", lambda x: -torch.nn.functional.logsigmoid(x.clamp(-CLAMP, CLAMP)), 4, 6),
+    # Linear neurons: the memory of POPmem and the feature nodes of BLS. No library searches it.
+    Activation("identity", lambda x: x, 0, 7),
 )
 
 _REGISTRY: dict[str, dict[str, Operator]] = {

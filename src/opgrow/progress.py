@@ -21,7 +21,15 @@ from rich.table import Table
 from rich.text import Text
 
 from .callbacks import Callback
-from .events import EpochFinished, GrowthFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from .events import (
+    CandidateFinished,
+    EpochFinished,
+    GrowthFinished,
+    GrowthStarted,
+    GrowthStep,
+    PhaseStarted,
+    StepFinished,
+)
 from .scores import Score
 
 __all__ = ["Progress", "growth_table"]
@@ -93,6 +101,11 @@ class Progress(Callback):
         if self._display is not None:
             self._display.advance(event)
 
+    def on_candidate_end(self, event: CandidateFinished) -> None:
+        """Move the bar."""
+        if self._display is not None:
+            self._display.count(event)
+
     def on_step_end(self, event: StepFinished) -> None:
         """Print a line about the step."""
         if self._display is not None:
@@ -112,7 +125,7 @@ class _Display:
         self.console, self.started = console, started
         self.clock = time.perf_counter()
         self.phase: PhaseStarted | None = None
-        self.epoch = 0
+        self.done = 0  # epochs or candidates of this phase
         self.best: Score | None = None
         self.n_parameters = 0
         self.spinner = Spinner("dots")
@@ -137,12 +150,17 @@ class _Display:
             self.live.stop()
 
     def begin(self, event: PhaseStarted) -> None:
-        self.phase, self.epoch = event, 0
+        self.phase, self.done = event, 0
 
     def advance(self, event: EpochFinished) -> None:
-        self.epoch = event.epoch.number
+        self.done = event.epoch.number
         if event.epoch.score.better_than(self.best):
             self.best = event.epoch.score
+
+    def count(self, event: CandidateFinished) -> None:
+        self.done = event.done
+        if event.best.better_than(self.best):
+            self.best = event.best
 
     def finish(self, step: GrowthStep) -> None:
         if step.accepted:
@@ -178,9 +196,10 @@ class _Display:
         rows.add_row(self.spinner, Text("  ".join(filter(None, doing)), no_wrap=True))
         below = Table.grid(padding=(0, 1))
         cells: list[RenderableType] = []
-        if phase is not None and phase.phase != "search":
-            cells.append(ProgressBar(total=max(phase.size, 1), completed=self.epoch, width=20))
-            cells.append(Text(f"{self.epoch}/{phase.size} epochs "))
+        if phase is not None and (phase.phase != "search" or self.done):
+            unit = "candidates" if phase.phase == "search" else "epochs"
+            cells.append(ProgressBar(total=max(phase.size, 1), completed=self.done, width=20))
+            cells.append(Text(f"{self.done}/{phase.size} {unit} "))
         below.add_row(*cells, Text("  ".join(reversed(standing)), "cyan", no_wrap=True))
         rows.add_row("", below)
         return rows
@@ -188,10 +207,15 @@ class _Display:
 
 def step_line(step: GrowthStep, criterion: str = "score") -> Text:
     """One line about a finished step: what was tried, what came of it."""
-    part = "fine-tune" if step.kind == "fine-tune" else _place(step.layer, step.block)
+    part = {
+        "fine-tune": "fine-tune",
+        "search": f"layer {step.layer} pass {step.block}",
+    }.get(step.kind, _place(step.layer, step.block))
     what = f"{step.n_neurons} neurons" if step.n_neurons else ""
     if step.operator_set is not None:
         what = f"{step.n_neurons} x {step.operator_set}"
+    if step.head_operators is not None:
+        what += f", head {step.head_operators}"
     gain = "" if step.improvement is None else f" ({_percent(step.improvement)})"
     seconds = step.search_seconds + step.tuning_seconds
     return Text.assemble(
@@ -235,8 +259,8 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
             "" if step.improvement is None else _percent(step.improvement),
             Text("yes", "green") if step.accepted else Text("no", "yellow"),
             f"{step.n_parameters:,}",
-            f"{step.search_seconds:.2f}" if step.kind == "block" else "",
-            "" if step.kind == "layer" else f"{step.tuning_seconds:.2f}",
+            f"{step.search_seconds:.2f}" if step.kind in ("block", "search") else "",
+            "" if step.kind in ("layer", "search") else f"{step.tuning_seconds:.2f}",
         )
     return table
 

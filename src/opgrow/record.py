@@ -8,6 +8,8 @@ becomes one ValueError that says what; `opgrow.persistence` adds which file it w
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
 ``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
+
+Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import MISSING, fields
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import torch
@@ -24,15 +28,17 @@ from sklearn.base import ClassifierMixin, is_classifier
 from . import estimators
 from ._version import __version__
 from .events import GrowthStep
-from .network import Block, Layer, Network
+from .network import NORMALIZATIONS, Block, Layer, Network
 from .operators import OperatorSet, registered
 from .scores import Score
 from .search import Candidate
 
 __all__ = ["FORMAT", "check_tensors", "describe", "parse", "restore"]
 
-#: Version of the text; a file with another one is refused.
-FORMAT = 1
+#: Version of the text that is written.
+FORMAT = 2
+#: Versions that are read; a file with another one is refused.
+READABLE = (1, 2)
 #: Candidates of each search that the file keeps, best first.
 N_CANDIDATES = 5
 ESTIMATORS: dict[str, type] = {name: getattr(estimators, name) for name in estimators.__all__}
@@ -46,21 +52,24 @@ _LABEL_TYPES = {
     "float": tuple(f"float{bits}" for bits in _WIDTHS["float"]),
     "str": ("str", "object"),
 }
-_STEP_FIELDS: dict[str, type] = {
-    "kind": str,
-    "layer": int,
-    "block": int,
-    "accepted": bool,
-    "n_parameters": int,
-    "n_neurons": int,
-    "invalid_candidates": int,
-    "best_epoch": int,
-    "skipped_batches": int,
-    "dropout": float,
-    "search_seconds": float,
-    "tuning_seconds": float,
-}
 _FLOATING = ("F64", "F32", "F16", "BF16")
+
+
+def _step_fields() -> dict[str, tuple[type, bool]]:
+    """The fields of a step that JSON holds as they are: their type and whether they may be null."""
+    found = {}
+    for name, hint in get_type_hints(GrowthStep).items():
+        kinds = get_args(hint) or (hint,)
+        plain = [kind for kind in kinds if kind is not NoneType]
+        if len(plain) == 1 and plain[0] in (str, int, bool, float):
+            found[name] = (plain[0], NoneType in kinds)
+    return found
+
+
+#: Read off `GrowthStep`, so that a field that is added there is saved too.
+_STEP_FIELDS = _step_fields()
+#: Fields that a file may lack, because it was written before they were added.
+_STEP_DEFAULTS = {field.name for field in fields(GrowthStep) if field.default is not MISSING}
 
 
 # --- writing ---
@@ -81,6 +90,8 @@ def describe(estimator: Any) -> dict[str, Any]:
         "n_inputs": network.n_inputs,
         "n_outputs": network.n_outputs,
         "layers": [[_describe_block(block) for block in layer] for layer in network.layers],
+        "head": _names(network.head.operator_set) if isinstance(network.head, Block) else None,
+        "broad": network.broad,
         "loss": estimator.loss_,
         "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
         "single_target": None if is_classifier(estimator) else bool(estimator.single_target_),
@@ -92,8 +103,13 @@ def describe(estimator: Any) -> dict[str, Any]:
 
 
 def _describe_block(block: Block) -> dict[str, Any]:
-    names = _names(block.operator_set)
-    return {"operators": names, "n_inputs": block.n_inputs, "n_neurons": block.n_neurons}
+    return {
+        "operators": _names(block.operator_set),
+        "n_inputs": block.n_inputs,
+        "n_neurons": block.n_neurons,
+        "norm": block.normalization,
+        "bias": block.has_bias,
+    }
 
 
 def _names(operator_set: OperatorSet) -> list[str]:
@@ -112,15 +128,18 @@ def _describe_classes(classes: np.ndarray) -> dict[str, Any]:
 def _describe_step(step: GrowthStep) -> dict[str, Any]:
     data = {name: getattr(step, name) for name in _STEP_FIELDS}
     data |= {
-        "improvement": step.improvement,
         "score": [step.score.value, step.score.loss, step.score.higher_is_better],
         "operators": None if step.operator_set is None else _names(step.operator_set),
-        "candidates": [
-            [_names(c.operator_set), c.weight_range, c.ridge, c.score, c.loss]
-            for c in step.candidates[:N_CANDIDATES]
-        ],
+        "head_operators": None if step.head_operators is None else _names(step.head_operators),
+        "candidates": [_describe_candidate(candidate) for candidate in step.candidates[:N_CANDIDATES]],
     }
     return {name: _plain(value) for name, value in data.items()}
+
+
+def _describe_candidate(candidate: Candidate) -> list[Any]:
+    numbers = [candidate.weight_range, candidate.ridge, candidate.score, candidate.loss]
+    head = [] if candidate.head_operators is None else [_names(candidate.head_operators)]
+    return [_names(candidate.operator_set), *numbers, *head]
 
 
 def _plain(value: Any) -> Any:
@@ -149,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The plain data of a model file, its version checked."""
+    """The plain data of a model file, its version checked, in the present format."""
     try:
         record = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -158,11 +177,23 @@ def parse(text: str) -> dict[str, Any]:
     version = record.get("format")
     _require(type(version) is int, f"its format version is {version!r} and not a number")
     _require(
-        version == FORMAT,
-        f"it is in format {version}, and opgrow {__version__} reads format {FORMAT} "
-        f"(it was written by opgrow {record.get('library')})",
+        version in READABLE,
+        f"it is in format {version}, and opgrow {__version__} reads the formats "
+        f"{' and '.join(map(str, READABLE))} (it was written by opgrow {record.get('library')})",
     )
+    if version == 1:
+        _upgrade(record)
     return record
+
+
+def _upgrade(record: dict[str, Any]) -> None:
+    """Add to a record of format 1, which is not checked yet, what was always so then."""
+    record.update(head=None, broad=False)
+    layers = record.get("layers")
+    for layer in layers if isinstance(layers, list) else ():
+        for block in layer if isinstance(layer, list) else ():
+            if isinstance(block, dict):
+                block.update(norm="batch", bias=True)
 
 
 def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[int]]]) -> None:
@@ -190,24 +221,46 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {"input_mean": (n_inputs,), "input_scale": (n_inputs,)}
     if not _classifies(record):
         shapes |= {"output_mean": (n_outputs,), "output_scale": (n_outputs,)}
-    width = n_inputs
+    broad = _of_type(record, "broad", bool)
+    width, widths = n_inputs, []
     for i, layer in enumerate(_of_type(record, "layers", list)):
         _require(isinstance(layer, list) and layer, f"layer {i + 1} is not a list of blocks")
         neurons = 0
         for j, block in enumerate(layer):
             where = f"block {j + 1} of layer {i + 1}"
-            _require(isinstance(block, dict), f"{where} is not a JSON object")
-            given, size = _size(block, "n_inputs", where), _size(block, "n_neurons", where)
-            _require(given == width, f"{where} has {given} inputs, and the layer before it {width} outputs")
-            _check_registered(_operator_names(block.get("operators")))
+            given, size = _check_block(block, where)
+            fits = given == width or (broad and i > 0 and given < width)
+            _require(fits, f"{where} has {given} inputs, and the layer before it {width} outputs")
             prefix = f"layers.{i}.blocks.{j}"
             shapes[f"{prefix}.weight"] = (given, size)
-            shapes[f"{prefix}.norm.num_batches_tracked"] = ()
-            for name in ("bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"):
+            names = ["bias"] if block["bias"] else []
+            if block["norm"] == "batch":
+                shapes[f"{prefix}.norm.num_batches_tracked"] = ()
+                names += ["norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"]
+            for name in names:
                 shapes[f"{prefix}.{name}"] = (size,)
             neurons += size
         width = neurons
-    return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
+        widths.append(width)
+    width = sum(widths) if broad and widths else width
+    _require("head" in record, "'head' is missing")
+    if record["head"] is None:
+        return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
+    _check_registered(_operator_names(record["head"]))
+    return shapes | {"head.weight": (width, n_outputs), "head.bias": (n_outputs,)}
+
+
+def _check_block(block: Any, where: str) -> tuple[int, int]:
+    """The numbers of inputs and neurons of a block whose description is valid by itself."""
+    _require(isinstance(block, dict), f"{where} is not a JSON object")
+    _check_registered(_operator_names(block.get("operators")))
+    for key in ("norm", "bias"):
+        _require(key in block, f"{key!r} of {where} is missing")
+    norm, bias = block["norm"], block["bias"]
+    _require(norm in NORMALIZATIONS, f"'norm' of {where} is {norm!r}, expected 'batch', 'unit' or null")
+    _require(isinstance(bias, bool), f"'bias' of {where} is {bias!r}, expected true or false")
+    _require(norm != "unit" or not bias, f"{where} has the norm 'unit' and a bias, which do not go together")
+    return _size(block, "n_inputs", where), _size(block, "n_neurons", where)
 
 
 def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
@@ -250,18 +303,30 @@ def _classifies(record: dict[str, Any]) -> bool:
 
 
 def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
+    constants: dict[str, Any] = {}
+    head = record["head"]
     # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
     with torch.device("meta"):
-        layers = [
-            Layer([Block(b["n_inputs"], b["n_neurons"], OperatorSet(*b["operators"])) for b in layer])
-            for layer in record["layers"]
-        ]
-        constants = {}
+        layers = [Layer([_block(block) for block in layer]) for layer in record["layers"]]
         if not _classifies(record):
             constants = {name: torch.empty(record["n_outputs"]) for name in ("output_mean", "output_scale")}
-        network = Network(record["n_inputs"], record["n_outputs"], layers, **constants)
+        network = Network(
+            record["n_inputs"],
+            record["n_outputs"],
+            layers,
+            **constants,
+            head_operators=None if head is None else OperatorSet(*head),
+            broad=record["broad"],
+        )
     network.load_state_dict(tensors, strict=True, assign=True)
+    for block in (block for layer in layers for block in layer if not block.has_bias):
+        block.bias = torch.zeros_like(block.bias, device="cpu", dtype=block.weight.dtype)  # not in the file
     return network.eval()
+
+
+def _block(data: dict[str, Any]) -> Block:
+    operator_set = OperatorSet(*data["operators"])
+    return Block(data["n_inputs"], data["n_neurons"], operator_set, norm=data["norm"], bias=data["bias"])
 
 
 def _classes(data: dict[str, Any], n_outputs: int) -> np.ndarray:
@@ -283,23 +348,31 @@ def _classes(data: dict[str, Any], n_outputs: int) -> np.ndarray:
 
 def _step(data: Any) -> GrowthStep:
     _require(isinstance(data, dict), "a step of the history is not a JSON object")
-    fields = {name: _of_type(data, name, kind) for name, kind in _STEP_FIELDS.items()}
-    for name in ("improvement", "score", "operators", "candidates"):
+    plain: dict[str, Any] = {}
+    for name, (kind, optional) in _STEP_FIELDS.items():
+        if name in data or name not in _STEP_DEFAULTS:
+            null = optional and name in data and data[name] is None
+            plain[name] = None if null else _of_type(data, name, kind)
+    for name in ("score", "operators", "candidates"):
         _require(name in data, f"a step of the history has no {name!r}")
     value, loss, higher = _row(data["score"], "score", 3)
     _require(isinstance(higher, bool), "a score of the history is not valid")
-    candidates = []
-    for item in _of_type(data, "candidates", list):
-        names, *numbers = _row(item, "candidate", 5)
-        candidates.append(Candidate(_operator_set(names), *(_number(n, "candidate") for n in numbers)))
-    improvement, names = data["improvement"], data["operators"]
+    names, head = data["operators"], data.get("head_operators")
     return GrowthStep(
-        **fields,
+        **plain,
         score=Score(_number(value, "score"), _number(loss, "score"), higher),
-        improvement=None if improvement is None else _number(improvement, "improvement"),
         operator_set=None if names is None else _operator_set(names),
-        candidates=candidates,
+        head_operators=None if head is None else _operator_set(head),
+        candidates=[_candidate(item) for item in _of_type(data, "candidates", list)],
     )
+
+
+def _candidate(data: Any) -> Candidate:
+    paired = isinstance(data, list) and len(data) == 6  # the last are the operators of POP's output layer
+    names, *numbers = _row(data[:5] if paired else data, "candidate", 5)
+    head = _operator_set(data[5]) if paired else None
+    weight_range, ridge, score, loss = (_number(number, "candidate") for number in numbers)
+    return Candidate(_operator_set(names), weight_range, ridge, score, loss, head)
 
 
 def _value(data: Any) -> Any:

@@ -53,6 +53,10 @@ class Score:
     def perfect(self) -> bool:
         return self.value == 1.0 if self.higher_is_better else self.value == 0.0
 
+    def reaches(self, target: float) -> bool:
+        """Whether this score is at least as good as a value of its criterion."""
+        return self.value >= target if self.higher_is_better else self.value <= target
+
 
 def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
     """One loss per row: (n, outputs) and (n, outputs) to (n,)."""

@@ -56,13 +56,17 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One tried operator set and how it did: lower ``loss`` and higher ``score`` are better."""
+    """One tried operator set and how it did: lower ``loss`` and higher ``score`` are better.
+
+    POP tries pairs: ``head_operators`` are those of the output layer, and ``ridge`` is 0.
+    """
 
     operator_set: OperatorSet
     weight_range: float
     ridge: float
     score: float
     loss: float
+    head_operators: OperatorSet | None = None
 
 
 @dataclass(frozen=True)

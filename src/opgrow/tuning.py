@@ -15,7 +15,7 @@ from torch import nn
 
 from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine
 from .kernels import compiled_features
-from .network import NORM_EPSILON, Layer
+from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
 __all__ = ["Epoch", "TuningResult", "tune"]
@@ -44,7 +44,7 @@ class TuningResult:
 
 def tune(
     layers: Sequence[Layer],
-    head: nn.Linear,
+    head: nn.Linear | Block,
     train: TuningData,
     settings: TuningSettings,
     criterion: str,
@@ -125,8 +125,10 @@ def _outputs(
                 np.concatenate(c, axis=1) if len(c) > 1 else c[0] if c else x
                 for c, x in zip(columns, inputs, strict=True)
             ]
-        weight, bias = shape.head(theta)
-        outputs = inputs[-1] @ weight[shape.n_frozen :] + bias
+        features = inputs[-1]
         if shape.n_frozen:
-            outputs += parts[-1].frozen @ weight[: shape.n_frozen]
-    return outputs, moments
+            features = np.concatenate([parts[-1].frozen, features], axis=1)
+        weight, bias = shape.head(theta)
+        if shape.head_set is not None:
+            return compiled_features(features, weight, bias, shape.head_set, n_threads), moments
+        return features @ weight + bias, moments

@@ -105,14 +105,14 @@ class _Features(torch.autograd.Function):
             chosen = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
             found = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
             return (*(next(found) if want else None for want in wanted), None, None)
-        from . import cpu, cpu_activation, cpu_gradient
+        from . import cpu, cpu_activation, cpu_batch
 
         x, weight = (tensor.detach().contiguous().numpy() for tensor in ctx.saved_tensors[:2])
         nodal, pool, activation = ctx.operator_set.codes
         (n_rows, n_inputs), n_neurons = x.shape, weight.shape[1]
         slope = grad.detach().contiguous().numpy().copy()
         cpu_activation.activation_backward(activation, ctx.before.reshape(-1), slope.reshape(-1))
-        grad_x, nothing = np.empty((n_rows, n_inputs), np.float32), np.empty(0, np.float32)
+        grad_x = np.empty((n_rows, n_inputs), np.float32)
         grad_weights = np.zeros((-(-n_rows // _CHUNK_ROWS), n_inputs, n_neurons), np.float32)
 
         def compute(start: int, stop: int) -> None:
@@ -121,8 +121,12 @@ class _Features(torch.autograd.Function):
             inputs, grads, back = (np.zeros((n, stride), np.float32) for n in (n_inputs, n_neurons, n_inputs))
             inputs[:, :rows], grads[:, :rows] = x[start:stop].T, slope[start:stop].T
             by_weight = grad_weights[start // _CHUNK_ROWS]
-            flat = (inputs.reshape(-1), stride, rows, weight, grads.reshape(-1), by_weight, back.reshape(-1))
-            cpu_gradient.pools_backward(nodal, pool, *flat, nothing)
+            where = np.zeros(n_neurons * stride, np.int32)
+            if pool == cpu.MAXIMUM:  # which inputs were the largest
+                pooled = np.empty(n_neurons * stride, np.float32)
+                cpu_batch.pool_forward(nodal, pool, inputs.reshape(-1), stride, rows, weight, pooled, where)
+            flat = (inputs.reshape(-1), stride, rows, weight, where, grads.reshape(-1))
+            cpu_batch.pool_backward(nodal, pool, *flat, by_weight, back.reshape(-1))
             grad_x[start:stop] = back[:, :rows].T
 
         map_rows(compute, n_rows, _CHUNK_ROWS, torch.get_num_threads())

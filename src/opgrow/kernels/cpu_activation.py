@@ -24,7 +24,7 @@ from .cpu_math import (
 )
 from .cpu_nodal import inside
 
-SIGMOID, TANH, RELU, SOFTPLUS, INVERSE_ABSOLUTE, ELU, PYGOP_SOFTPLUS = range(7)
+SIGMOID, TANH, RELU, SOFTPLUS, INVERSE_ABSOLUTE, ELU, PYGOP_SOFTPLUS, IDENTITY = range(8)
 
 
 def _elementwise(function: Any) -> Any:
@@ -52,6 +52,11 @@ def _elu(x):
 
 
 @compiled(inline="always")
+def _identity(x):
+    return x
+
+
+@compiled(inline="always")
 def _pygop_softplus(x):
     return softplus_negative(clamp(x, -CLAMP, CLAMP))
 
@@ -63,6 +68,7 @@ _apply_softplus = _elementwise(softplus_negative)
 _apply_inverse_absolute = _elementwise(_inverse_absolute)
 _apply_elu = _elementwise(_elu)
 _apply_pygop_softplus = _elementwise(_pygop_softplus)
+_apply_identity = _elementwise(_identity)
 
 
 @compiled()
@@ -80,6 +86,8 @@ def activate(activation, x, out):
         _apply_inverse_absolute(x, out)
     elif activation == ELU:
         _apply_elu(x, out)
+    elif activation == IDENTITY:
+        _apply_identity(x, out)
     else:
         _apply_pygop_softplus(x, out)
 
@@ -152,5 +160,5 @@ def activation_backward(activation, x, grad):
         _back_inverse_absolute(x, grad)
     elif activation == ELU:
         _back_elu(x, grad)
-    else:
+    elif activation != IDENTITY:
         _back_pygop_softplus(x, grad)

@@ -1,8 +1,8 @@
-"""Gradients of pooled nodal operators.
+"""Gradients of pooled nodal operators, for one block and a batch.
 
-For one neuron and one tile of rows, z and its derivatives are stored for all inputs, each (D * TILE), with
-the neuron's weights spread out to the same shape: long flat loops over contiguous memory. For a tiny block
-the forward pass remembers both (`pools_remembered`), and the backward pass need not compute them again.
+The derivative of a sum by the weights is computed and used in the same loop. For correlations, values and
+derivatives of some inputs are stored first, so few that they stay in the fastest cache. The gradient of a
+maximum goes to the one input that has it, which the forward pass remembers.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import cpu_nodal as nodals
-from .cpu import CORRELATION1, CORRELATION2, MAXIMUM, SUM, TILE
-from .cpu_math import ONE, REORDER, ZERO, compiled
+from .cpu_math import REORDER, ZERO, compiled, item, put
 from .cpu_nodal import (
     DOG,
     EXPONENTIAL,
@@ -24,241 +23,350 @@ from .cpu_nodal import (
     PYGOP_QUADRATIC,
     QUADRATIC,
 )
+from .cpu_pools import (
+    CORRELATION1,
+    SUM,
+    TILE,
+    fill_reach,
+    load_tile,
+    load_weights,
+    rooms,
+    within_reach,
+)
 
 
-def _derivatives(psi_by_weight: Any, psi_by_input: Any) -> Any:
-    """Build the two loops that store z with its derivative by the weight, and that by the input.
+#: Inputs of a neuron whose values are stored at once.
+_CHUNK = 48
 
-    z is preceded and followed by two rows of zeros, so that the correlations need no special cases.
-    """
+
+def _sum_gradient(by_weight: Any) -> Any:
+    """Build the gradient of the sum by the weights of one neuron, for a tile. Rows may be added in any order."""
+
+    @compiled(fastmath=REORDER)
+    def add(y, w, g, n_inputs, gradient):
+        for k in range(n_inputs):
+            w0, total = item(w, k), ZERO
+            for r in range(TILE):
+                total += item(g, r) * by_weight(item(y, k * TILE + r), w0)[1]
+            gradient[k] += total
+
+    return add
+
+
+def _store_both(by_weight: Any) -> Any:
+    """Build the loop that stores values and their derivatives by the weight for inputs first .. last."""
 
     @compiled()
-    def by_weight(y, w, z, derivative):
-        for j in range(y.size):
-            value, slope = psi_by_weight(y[j], w[j])
-            z[j + 2 * TILE] = value
-            derivative[j] = slope
+    def store(y, w, first, last, z, slope):
+        for k in range(first, last):
+            w0, to = item(w, k), (k - first) * TILE
+            for r in range(TILE):
+                value, derivative = by_weight(item(y, k * TILE + r), w0)
+                put(z, to + r, value)
+                put(slope, to + r, derivative)
+
+    return store
+
+
+def _store(function: Any) -> Any:
+    """Build the loop that stores function(y, w) for all inputs of a tile."""
 
     @compiled()
-    def by_input(y, w, derivative):
-        for j in range(y.size):
-            derivative[j] = psi_by_input(y[j], w[j])
+    def store(y, w, n_inputs, out):
+        for k in range(n_inputs):
+            w0 = item(w, k)
+            for r in range(TILE):
+                put(out, k * TILE + r, function(item(y, k * TILE + r), w0))
 
-    return by_weight, by_input
+    return store
 
 
-_multiplication_weight, _multiplication_input = _derivatives(
-    nodals.multiplication_by_weight, nodals.multiplication_by_input
+_sum_exponential = _sum_gradient(nodals.exponential_by_weight)
+_sum_harmonic = _sum_gradient(nodals.harmonic_by_weight)
+_sum_gaussian = _sum_gradient(nodals.gaussian_by_weight)
+_sum_dog = _sum_gradient(nodals.dog_by_weight)
+_sum_pygop_quadratic = _sum_gradient(nodals.pygop_quadratic_by_weight)
+_sum_pygop_dog = _sum_gradient(nodals.pygop_dog_by_weight)
+_sum_exponential_near = _sum_gradient(nodals.exponential_near_by_weight)
+_sum_harmonic_near = _sum_gradient(nodals.harmonic_near_by_weight)
+_sum_gaussian_near = _sum_gradient(nodals.gaussian_near_by_weight)
+_sum_dog_near = _sum_gradient(nodals.dog_near_by_weight)
+_both_exponential = _store_both(nodals.exponential_by_weight)
+_both_harmonic = _store_both(nodals.harmonic_by_weight)
+_both_gaussian = _store_both(nodals.gaussian_by_weight)
+_both_dog = _store_both(nodals.dog_by_weight)
+_both_pygop_quadratic = _store_both(nodals.pygop_quadratic_by_weight)
+_both_pygop_dog = _store_both(nodals.pygop_dog_by_weight)
+_both_exponential_near = _store_both(nodals.exponential_near_by_weight)
+_both_harmonic_near = _store_both(nodals.harmonic_near_by_weight)
+_both_gaussian_near = _store_both(nodals.gaussian_near_by_weight)
+_both_dog_near = _store_both(nodals.dog_near_by_weight)
+_value_exponential, _slope_exponential = _store(nodals.exponential), _store(nodals.exponential_by_input)
+_value_harmonic, _slope_harmonic = _store(nodals.harmonic), _store(nodals.harmonic_by_input)
+_value_gaussian, _slope_gaussian = _store(nodals.gaussian), _store(nodals.gaussian_by_input)
+_value_dog, _slope_dog = _store(nodals.dog), _store(nodals.dog_by_input)
+_value_pygop_quadratic, _slope_pygop_quadratic = (
+    _store(nodals.pygop_quadratic),
+    _store(nodals.pygop_quadratic_by_input),
 )
-_exponential_weight, _exponential_input = _derivatives(
-    nodals.exponential_by_weight, nodals.exponential_by_input
-)
-_harmonic_weight, _harmonic_input = _derivatives(nodals.harmonic_by_weight, nodals.harmonic_by_input)
-_quadratic_weight, _quadratic_input = _derivatives(nodals.quadratic_by_weight, nodals.quadratic_by_input)
-_gaussian_weight, _gaussian_input = _derivatives(nodals.gaussian_by_weight, nodals.gaussian_by_input)
-_dog_weight, _dog_input = _derivatives(nodals.dog_by_weight, nodals.dog_by_input)
-_pygop_quadratic_weight, _pygop_quadratic_input = _derivatives(
-    nodals.pygop_quadratic_by_weight, nodals.pygop_quadratic_by_input
-)
-_pygop_dog_weight, _pygop_dog_input = _derivatives(nodals.pygop_dog_by_weight, nodals.pygop_dog_by_input)
+_value_pygop_dog, _slope_pygop_dog = _store(nodals.pygop_dog), _store(nodals.pygop_dog_by_input)
 
 
 @compiled()
-def _weight_derivatives(nodal, y, w, z, derivative):
-    if nodal == MULTIPLICATION:
-        _multiplication_weight(y, w, z, derivative)
-    elif nodal == EXPONENTIAL:
-        _exponential_weight(y, w, z, derivative)
+def _far_sum(nodal, y, w, g, n_inputs, gradient):
+    if nodal == EXPONENTIAL:
+        _sum_exponential(y, w, g, n_inputs, gradient)
     elif nodal == HARMONIC:
-        _harmonic_weight(y, w, z, derivative)
-    elif nodal == QUADRATIC:
-        _quadratic_weight(y, w, z, derivative)
+        _sum_harmonic(y, w, g, n_inputs, gradient)
     elif nodal == GAUSSIAN:
-        _gaussian_weight(y, w, z, derivative)
+        _sum_gaussian(y, w, g, n_inputs, gradient)
     elif nodal == DOG:
-        _dog_weight(y, w, z, derivative)
+        _sum_dog(y, w, g, n_inputs, gradient)
     elif nodal == PYGOP_QUADRATIC:
-        _pygop_quadratic_weight(y, w, z, derivative)
+        _sum_pygop_quadratic(y, w, g, n_inputs, gradient)
     else:
-        _pygop_dog_weight(y, w, z, derivative)
+        _sum_pygop_dog(y, w, g, n_inputs, gradient)
 
 
 @compiled()
-def _input_derivatives(nodal, y, w, derivative):
-    if nodal == MULTIPLICATION:
-        _multiplication_input(y, w, derivative)
-    elif nodal == EXPONENTIAL:
-        _exponential_input(y, w, derivative)
+def _near_sum(nodal, y, w, g, n_inputs, gradient):
+    if nodal == EXPONENTIAL:
+        _sum_exponential_near(y, w, g, n_inputs, gradient)
     elif nodal == HARMONIC:
-        _harmonic_input(y, w, derivative)
-    elif nodal == QUADRATIC:
-        _quadratic_input(y, w, derivative)
+        _sum_harmonic_near(y, w, g, n_inputs, gradient)
     elif nodal == GAUSSIAN:
-        _gaussian_input(y, w, derivative)
-    elif nodal == DOG:
-        _dog_input(y, w, derivative)
-    elif nodal == PYGOP_QUADRATIC:
-        _pygop_quadratic_input(y, w, derivative)
+        _sum_gaussian_near(y, w, g, n_inputs, gradient)
     else:
-        _pygop_dog_input(y, w, derivative)
+        _sum_dog_near(y, w, g, n_inputs, gradient)
 
 
-@compiled(inline="always")
-def _pool_slope(pool, z, at):
-    """d rho / d z at one place, for the sum and the correlations; z is padded by two rows."""
-    if pool == SUM:
-        return ONE
-    before, after = z[at + TILE], z[at + 3 * TILE]
-    if pool == CORRELATION1:
-        return before + after
-    return z[at] * before + before * after + after * z[at + 4 * TILE]
+@compiled()
+def _far_both(nodal, y, w, first, last, z, slope):
+    if nodal == EXPONENTIAL:
+        _both_exponential(y, w, first, last, z, slope)
+    elif nodal == HARMONIC:
+        _both_harmonic(y, w, first, last, z, slope)
+    elif nodal == GAUSSIAN:
+        _both_gaussian(y, w, first, last, z, slope)
+    elif nodal == DOG:
+        _both_dog(y, w, first, last, z, slope)
+    elif nodal == PYGOP_QUADRATIC:
+        _both_pygop_quadratic(y, w, first, last, z, slope)
+    else:
+        _both_pygop_dog(y, w, first, last, z, slope)
 
 
-# The sums over rows may be reordered; nothing in here rounds by adding constants.
+@compiled()
+def _near_both(nodal, y, w, first, last, z, slope):
+    if nodal == EXPONENTIAL:
+        _both_exponential_near(y, w, first, last, z, slope)
+    elif nodal == HARMONIC:
+        _both_harmonic_near(y, w, first, last, z, slope)
+    elif nodal == GAUSSIAN:
+        _both_gaussian_near(y, w, first, last, z, slope)
+    else:
+        _both_dog_near(y, w, first, last, z, slope)
+
+
+@compiled()
+def _store_values(nodal, y, w, n_inputs, out):
+    if nodal == EXPONENTIAL:
+        _value_exponential(y, w, n_inputs, out)
+    elif nodal == HARMONIC:
+        _value_harmonic(y, w, n_inputs, out)
+    elif nodal == GAUSSIAN:
+        _value_gaussian(y, w, n_inputs, out)
+    elif nodal == DOG:
+        _value_dog(y, w, n_inputs, out)
+    elif nodal == PYGOP_QUADRATIC:
+        _value_pygop_quadratic(y, w, n_inputs, out)
+    else:
+        _value_pygop_dog(y, w, n_inputs, out)
+
+
+@compiled()
+def _store_slopes(nodal, y, w, n_inputs, out):
+    if nodal == EXPONENTIAL:
+        _slope_exponential(y, w, n_inputs, out)
+    elif nodal == HARMONIC:
+        _slope_harmonic(y, w, n_inputs, out)
+    elif nodal == GAUSSIAN:
+        _slope_gaussian(y, w, n_inputs, out)
+    elif nodal == DOG:
+        _slope_dog(y, w, n_inputs, out)
+    elif nodal == PYGOP_QUADRATIC:
+        _slope_pygop_quadratic(y, w, n_inputs, out)
+    else:
+        _slope_pygop_dog(y, w, n_inputs, out)
+
+
 @compiled(fastmath=REORDER)
-def _add_weight_gradient(pool, z, derivative, grad, grad_at, grad_weight, neuron):
-    for k in range(grad_weight.shape[0]):
-        total = ZERO
-        if pool == SUM:
-            for r in range(TILE):
-                total += grad[grad_at + r] * derivative[k * TILE + r]
-        elif pool == CORRELATION1:
-            for r in range(TILE):
-                slope = _pool_slope(CORRELATION1, z, k * TILE + r)
-                total += grad[grad_at + r] * slope * derivative[k * TILE + r]
-        else:
-            for r in range(TILE):
-                slope = _pool_slope(CORRELATION2, z, k * TILE + r)
-                total += grad[grad_at + r] * slope * derivative[k * TILE + r]
-        grad_weight[k, neuron] += total
+def _add_pairs(z, slope, g, first, last, start, gradient):
+    """Gradient of correlation1 by inputs first .. last; ``z`` and ``slope`` begin with input ``start``."""
+    for k in range(first, last):
+        at, total = (k - start) * TILE, ZERO
+        for r in range(g.size):  # and not TILE: a short loop is unrolled before it could be vectorised
+            neighbours = item(z, at - TILE + r) + item(z, at + TILE + r)
+            total += item(g, r) * neighbours * item(slope, at + r)
+        gradient[k] += total
 
 
-@compiled()
-def _add_input_gradient(pool, z, derivative, grad, grad_at, grad_inputs, stride, offset, n_inputs):
-    for k in range(n_inputs):
-        to = k * stride + offset
+@compiled(fastmath=REORDER)
+def _add_triples(z, slope, g, first, last, start, gradient):
+    """As `_add_pairs`, for correlation2."""
+    for k in range(first, last):
+        at, total = (k - start) * TILE, ZERO
         for r in range(TILE):
-            slope = _pool_slope(pool, z, k * TILE + r)
-            grad_inputs[to + r] += grad[grad_at + r] * slope * derivative[k * TILE + r]
+            before, after = item(z, at - TILE + r), item(z, at + TILE + r)
+            around = item(z, at - 2 * TILE + r) * before + before * after + after * item(z, at + 2 * TILE + r)
+            total += item(g, r) * around * item(slope, at + r)
+        gradient[k] += total
 
 
 @compiled()
-def _largest_inputs(z, n_inputs, largest, where):
-    """The first input with the largest z, for each row of a tile."""
-    for r in range(TILE):
-        largest[r] = z[2 * TILE + r]
-        where[r] = 0
-    for k in range(1, n_inputs):
-        for r in range(TILE):
-            bigger = z[(k + 2) * TILE + r] > largest[r]
-            largest[r] = z[(k + 2) * TILE + r] if bigger else largest[r]
-            where[r] = np.int32(k) if bigger else where[r]
+def _correlation_gradient(nodal, pool, y, w, far, g, n_inputs, z, slope, gradient):
+    """Gradient of a correlation by the weights of one neuron, chunk by chunk.
 
-
-@compiled()
-def _spread(inputs, stride, offset, y):
-    """A tile of inputs (D * stride) as contiguous rows (D * TILE)."""
-    for k in range(y.size // TILE):
-        for r in range(TILE):
-            y[k * TILE + r] = inputs[k * stride + offset + r]
-
-
-@compiled()
-def _spread_weights(weight, neuron, w):
-    for k in range(weight.shape[0]):
-        for r in range(TILE):
-            w[k * TILE + r] = weight[k, neuron]
-
-
-@compiled()
-def _pool(pool, z, n_inputs, out, at):
-    """One pool of a padded z, into out[at : at + TILE]."""
-    for r in range(TILE):
-        out[at + r] = z[2 * TILE + r] if pool == MAXIMUM else ZERO
-    for k in range(n_inputs):
-        here = (k + 2) * TILE
-        if pool == SUM:
-            for r in range(TILE):
-                out[at + r] += z[here + r]
-        elif pool == CORRELATION1:
-            for r in range(TILE):
-                out[at + r] += z[here + r] * z[here + TILE + r]
-        elif pool == CORRELATION2:
-            for r in range(TILE):
-                out[at + r] += z[here + r] * z[here + TILE + r] * z[here + 2 * TILE + r]
-        else:
-            for r in range(TILE):
-                out[at + r] = z[here + r] if z[here + r] > out[at + r] else out[at + r]
-
-
-@compiled()
-def memory_size(n_inputs, n_neurons, stride):
-    """Floats that `pools_remembered` stores for a batch: z with its padding, and its derivative."""
-    return (stride // TILE) * n_neurons * (2 * n_inputs + 4) * TILE
-
-
-@compiled()
-def pools_remembered(nodal, pool, inputs, stride, n_rows, weight, out, memory):
-    """Pooled values into ``out`` (d * stride); what their gradient needs into ``memory``.
-
-    The padding of ``memory`` must be zero and stays so.
+    ``z`` and ``slope`` are room for _CHUNK + 6 inputs; the first two of ``z`` are zeros, for the inputs that
+    come before the first.
     """
-    n_inputs, n_neurons = weight.shape
-    y = np.empty(n_inputs * TILE, np.float32)
-    w = np.empty(n_inputs * TILE, np.float32)
-    slot = (2 * n_inputs + 4) * TILE
-    for offset in range(0, n_rows, TILE):
-        _spread(inputs, stride, offset, y)
-        for i in range(n_neurons):
-            start = ((offset // TILE) * n_neurons + i) * slot
-            z = memory[start : start + (n_inputs + 4) * TILE]
-            derivative = memory[start + (n_inputs + 4) * TILE : start + slot]
-            _spread_weights(weight, i, w)
-            _weight_derivatives(nodal, y, w, z, derivative)
-            _pool(pool, z, n_inputs, out, i * stride + offset)
+    near = within_reach(w, far, n_inputs)
+    values, slopes = z[2 * TILE :], slope[2 * TILE :]
+    for first in range(0, n_inputs, _CHUNK):
+        last = min(first + _CHUNK, n_inputs)
+        start = max(first - 2, 0)
+        # From two inputs before the chunk to two after it; behind the last input come zeros.
+        if near:
+            _near_both(nodal, y, w, start, last + 2, values, slopes)
+        else:
+            _far_both(nodal, y, w, start, last + 2, values, slopes)
+        if pool == CORRELATION1:
+            _add_pairs(z, slope, g, first, last, start - 2, gradient)
+        else:
+            _add_triples(z, slope, g, first, last, start - 2, gradient)
+
+
+def _at_one(by_weight: Any, by_input: Any) -> Any:
+    @compiled()
+    def slopes(y, w):
+        return by_weight(y, w)[1], by_input(y, w)
+
+    return slopes
+
+
+_slopes_0 = _at_one(nodals.multiplication_by_weight, nodals.multiplication_by_input)
+_slopes_1 = _at_one(nodals.exponential_by_weight, nodals.exponential_by_input)
+_slopes_2 = _at_one(nodals.harmonic_by_weight, nodals.harmonic_by_input)
+_slopes_3 = _at_one(nodals.quadratic_by_weight, nodals.quadratic_by_input)
+_slopes_4 = _at_one(nodals.gaussian_by_weight, nodals.gaussian_by_input)
+_slopes_5 = _at_one(nodals.dog_by_weight, nodals.dog_by_input)
+_slopes_6 = _at_one(nodals.pygop_quadratic_by_weight, nodals.pygop_quadratic_by_input)
+_slopes_7 = _at_one(nodals.pygop_dog_by_weight, nodals.pygop_dog_by_input)
 
 
 @compiled()
-def pools_backward(nodal, pool, inputs, stride, n_rows, weight, grad, grad_weight, grad_inputs, memory):
-    """Add the gradients of pooled values to ``grad_weight`` (D, d) and ``grad_inputs`` (D * stride).
+def _slopes(nodal, y, w):
+    """Derivatives of psi by the weight and by the input, at one place."""
+    if nodal == MULTIPLICATION:
+        return _slopes_0(y, w)
+    if nodal == EXPONENTIAL:
+        return _slopes_1(y, w)
+    if nodal == HARMONIC:
+        return _slopes_2(y, w)
+    if nodal == QUADRATIC:
+        return _slopes_3(y, w)
+    if nodal == GAUSSIAN:
+        return _slopes_4(y, w)
+    if nodal == DOG:
+        return _slopes_5(y, w)
+    if nodal == PYGOP_QUADRATIC:
+        return _slopes_6(y, w)
+    return _slopes_7(y, w)
+
+
+@compiled()
+def largest_backward(nodal, inputs, stride, n_rows, weight, where, grad, grad_weight, grad_inputs):
+    """Add the gradients of maxima; ``where`` (d * stride) says which input was the largest."""
+    for i in range(weight.shape[1]):
+        for r in range(n_rows):
+            k = where[i * stride + r]
+            by_weight, by_input = _slopes(nodal, inputs[k * stride + r], weight[k, i])
+            grad_weight[k, i] += grad[i * stride + r] * by_weight
+            if grad_inputs.size > 0:
+                grad_inputs[k * stride + r] += grad[i * stride + r] * by_input
+
+
+@compiled()
+def weight_gradient(nodal, pool, inputs, stride, n_rows, weight, grad, grad_weight):
+    """Add the gradient of the sum or a correlation to ``grad_weight`` (D, d).
 
     ``inputs`` is (D * stride) with rows in the inner dimension, padded to whole tiles; ``grad`` is
-    (d * stride) with zeros in the padding. An empty ``grad_inputs`` skips the gradient by the inputs.
-    ``memory`` is what `pools_remembered` has stored, or empty.
+    (d * stride) with zeros in the padding. Multiplication and quadratic are matrix products, and not here.
     """
     n_inputs, n_neurons = weight.shape
-    y = np.empty(n_inputs * TILE, np.float32)
-    w = np.empty(n_inputs * TILE, np.float32)
-    slot = (2 * n_inputs + 4) * TILE
-    remembered = memory.size > 0
-    own = np.zeros(slot, np.float32)
-    largest = np.empty(TILE, np.float32)
-    where = np.empty(TILE, np.int32)
+    y, w, far = rooms(n_inputs)
+    z, slope = np.zeros((_CHUNK + 6) * TILE, np.float32), np.zeros((_CHUNK + 6) * TILE, np.float32)
+    g, gradient = np.empty(TILE, np.float32), np.empty(n_inputs, np.float32)
     for offset in range(0, n_rows, TILE):
-        if not remembered or grad_inputs.size > 0:
-            _spread(inputs, stride, offset, y)
+        load_tile(inputs, stride, offset, n_inputs, y)
+        fill_reach(nodal, y, n_inputs, far)
         for i in range(n_neurons):
-            at = i * stride + offset
-            start = ((offset // TILE) * n_neurons + i) * slot if remembered else 0
-            source = memory if remembered else own
-            z = source[start : start + (n_inputs + 4) * TILE]
-            derivative = source[start + (n_inputs + 4) * TILE : start + slot]
-            if not remembered or grad_inputs.size > 0:
-                _spread_weights(weight, i, w)
-            if not remembered:
-                _weight_derivatives(nodal, y, w, z, derivative)
-            if pool == MAXIMUM:
-                _largest_inputs(z, n_inputs, largest, where)
-                for r in range(TILE):
-                    grad_weight[where[r], i] += grad[at + r] * derivative[where[r] * TILE + r]
+            load_weights(weight, i, w)
+            for r in range(TILE):
+                g[r] = grad[i * stride + offset + r]
+            gradient[:] = ZERO
+            if pool != SUM:
+                _correlation_gradient(nodal, pool, y, w, far, g, n_inputs, z, slope, gradient)
+            elif within_reach(w, far, n_inputs):
+                _near_sum(nodal, y, w, g, n_inputs, gradient)
             else:
-                _add_weight_gradient(pool, z, derivative, grad, at, grad_weight, i)
-            if grad_inputs.size == 0:
-                continue
-            _input_derivatives(nodal, y, w, derivative)
-            if pool == MAXIMUM:
-                for r in range(TILE):
-                    to = where[r] * stride + offset + r
-                    grad_inputs[to] += grad[at + r] * derivative[where[r] * TILE + r]
-            else:
-                _add_input_gradient(pool, z, derivative, grad, at, grad_inputs, stride, offset, n_inputs)
+                _far_sum(nodal, y, w, g, n_inputs, gradient)
+            for k in range(n_inputs):
+                grad_weight[k, i] += gradient[k]
+
+
+@compiled()
+def _add_input_gradient(pool, z, slope, g, n_inputs, back):
+    """``z`` is preceded and followed by two rows of zeros."""
+    for k in range(n_inputs):
+        at = (k + 2) * TILE
+        if pool == SUM:
+            for r in range(TILE):
+                put(back, k * TILE + r, item(back, k * TILE + r) + item(g, r) * item(slope, k * TILE + r))
+        elif pool == CORRELATION1:
+            for r in range(TILE):
+                by_z = item(z, at - TILE + r) + item(z, at + TILE + r)
+                value = item(g, r) * by_z * item(slope, k * TILE + r)
+                put(back, k * TILE + r, item(back, k * TILE + r) + value)
+        else:
+            for r in range(TILE):
+                before, after = item(z, at - TILE + r), item(z, at + TILE + r)
+                by_z = (
+                    item(z, at - 2 * TILE + r) * before + before * after + after * item(z, at + 2 * TILE + r)
+                )
+                value = item(g, r) * by_z * item(slope, k * TILE + r)
+                put(back, k * TILE + r, item(back, k * TILE + r) + value)
+
+
+@compiled()
+def input_gradient(nodal, pool, inputs, stride, n_rows, weight, grad, grad_inputs):
+    """Add the gradient of the sum or a correlation to ``grad_inputs`` (D * stride); see `weight_gradient`."""
+    n_inputs, n_neurons = weight.shape
+    y, w, _ = rooms(n_inputs)
+    z, slope = np.zeros((n_inputs + 4) * TILE, np.float32), np.empty(n_inputs * TILE, np.float32)
+    g, back = np.empty(TILE, np.float32), np.empty(n_inputs * TILE, np.float32)
+    values = z[2 * TILE :]
+    for offset in range(0, n_rows, TILE):
+        load_tile(inputs, stride, offset, n_inputs, y)
+        back[:] = ZERO
+        for i in range(n_neurons):
+            load_weights(weight, i, w)
+            for r in range(TILE):
+                g[r] = grad[i * stride + offset + r]
+            if pool != SUM:
+                _store_values(nodal, y, w, n_inputs, values)
+            _store_slopes(nodal, y, w, n_inputs, slope)
+            _add_input_gradient(pool, z, slope, g, n_inputs, back)
+        for k in range(n_inputs):
+            for r in range(TILE):
+                grad_inputs[k * stride + offset + r] += back[k * TILE + r]

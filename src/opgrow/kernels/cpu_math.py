@@ -48,6 +48,33 @@ def compiled(**options: Any) -> Any:
 
 
 @intrinsic
+def item(typingctx: Any, array: Any, index: Any) -> Any:
+    """array[index] of a flat contiguous array, for an index that is not negative.
+
+    numba lets negative indices count from the end. Where LLVM cannot prove that an index is not negative it
+    then has to look at every element on its own, and the loop is not vectorised.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.load(builder.gep(data, [args[1]], inbounds=True))
+
+    return array.dtype(array, types.intp), codegen
+
+
+@intrinsic
+def put(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """array[index] = value of a flat contiguous array, for an index that is not negative."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        builder.store(args[2], builder.gep(data, [args[1]], inbounds=True))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, array.dtype), codegen
+
+
+@intrinsic
 def float_bits(typingctx: Any, value: Any) -> Any:
     """The 32 bits of a float32 as int32."""
 
@@ -121,13 +148,13 @@ _C0, _C1, _C2, _C3, _C4 = (
 _A0, _A1, _A2, _A3 = (np.float32(c) for c in (0.33333207, 0.2001085, 0.1399957, 0.14012233))
 
 
-@compiled()
+@compiled(forceinline=True)
 def clamp(x, low, high):
     x = x if x > low else low
     return x if x < high else high
 
 
-@compiled()
+@compiled(forceinline=True)
 def _split_exp2(t):
     """2**n and 2**f - 1 with t = n + f, n an integer; |t| <= 126."""
     shifted = t + _ROUND_BIASED
@@ -136,35 +163,49 @@ def _split_exp2(t):
     return power, f * (_E0 + f * (_E1 + f * (_E2 + f * (_E3 + f * _E4))))
 
 
-@compiled()
+@compiled(forceinline=True)
 def bounded_exp2(t):
     """exp(x) for t = x log2(e), with x clamped to [-10, 10] as the nodal operators need it."""
     power, p = _split_exp2(clamp(t, -_CLAMP2, _CLAMP2))
     return power + power * p
 
 
-@compiled()
+@compiled(forceinline=True)
 def bounded_exp2m1(t):
     """exp(x) - 1 for t = x log2(e), with x clamped to [-10, 10]; accurate near 0."""
     power, p = _split_exp2(clamp(t, -_CLAMP2, _CLAMP2))
     return power * p + (power - ONE)
 
 
-@compiled()
+@compiled(forceinline=True)
+def exp2_unbounded(t):
+    """2**t for |t| <= 126."""
+    power, p = _split_exp2(t)
+    return power + power * p
+
+
+@compiled(forceinline=True)
+def exp2m1_unbounded(t):
+    """2**t - 1 for |t| <= 126, accurate near 0."""
+    power, p = _split_exp2(t)
+    return power * p + (power - ONE)
+
+
+@compiled(forceinline=True)
 def exp(x):
     """exp(x); arguments beyond float32's range give its smallest or largest values."""
     power, p = _split_exp2(clamp(x * LOG2E, -_LIMIT2, _LIMIT2))
     return power + power * p
 
 
-@compiled()
+@compiled(forceinline=True)
 def expm1(x):
     """exp(x) - 1, accurate near 0."""
     power, p = _split_exp2(clamp(x * LOG2E, -_LIMIT2, _LIMIT2))
     return power * p + (power - ONE)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _reduce_turns(t):
     """f and the sign bit of (-1)**n with t = n + f; f is clamped where float32 cannot resolve t."""
     shifted = t + _ROUND
@@ -172,40 +213,58 @@ def _reduce_turns(t):
     return clamp(f, -HALF, HALF), shift_left(float_bits(shifted), _SHIFT_SIGN)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _sin_reduced(f, u):
     return f * (_S0 + u * (_S1 + u * (_S2 + u * (_S3 + u * _S4))))
 
 
-@compiled()
+@compiled(forceinline=True)
 def sin_pi(t):
     """sin(pi t)."""
     f, sign = _reduce_turns(t)
     return bits_float(xor_int(float_bits(_sin_reduced(f, f * f)), sign))
 
 
-@compiled()
+@compiled(forceinline=True)
+def sin_half_turn(t):
+    """sin(pi t) for |t| <= 1/2."""
+    return _sin_reduced(t, t * t)
+
+
+@compiled(forceinline=True)
+def cos_half_turn(t):
+    """cos(pi t) for |t| <= 1/2."""
+    u = t * t
+    return _C0 + u * (_C1 + u * (_C2 + u * (_C3 + u * _C4)))
+
+
+@compiled(forceinline=True)
+def cos_pi(t):
+    """cos(pi t)."""
+    f, sign = _reduce_turns(t)
+    return bits_float(xor_int(float_bits(cos_half_turn(f)), sign))
+
+
+@compiled(forceinline=True)
 def sin_cos_pi(t):
     """sin(pi t) and cos(pi t)."""
     f, sign = _reduce_turns(t)
-    u = f * f
-    cosine = _C0 + u * (_C1 + u * (_C2 + u * (_C3 + u * _C4)))
-    sine = _sin_reduced(f, u)
+    sine, cosine = sin_half_turn(f), cos_half_turn(f)
     return bits_float(xor_int(float_bits(sine), sign)), bits_float(xor_int(float_bits(cosine), sign))
 
 
-@compiled()
+@compiled(forceinline=True)
 def sigmoid(x):
     return ONE / (ONE + exp(-x))
 
 
-@compiled()
+@compiled(forceinline=True)
 def tanh(x):
     e = expm1(TWO * clamp(x, -CLAMP, CLAMP))
     return e / (e + TWO)
 
 
-@compiled()
+@compiled(forceinline=True)
 def softplus_negative(x):
     """log(1 + exp(-x)) = max(-x, 0) + log1p(exp(-|x|)), and log1p(t) = 2 atanh(t / (2 + t))."""
     t = exp(-abs(x))

@@ -2,10 +2,15 @@
 
 For each operator: psi(y, w); psi with its derivative by the weight; the derivative by the input. The integer
 codes are those of `opgrow.operators`.
+
+Operators with an exponential or a sine also have ``_near`` forms without clamping and reduction of the
+argument, for weights within `reach` of an input. There they return the same bits.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
+
+import numpy as np
 
 from .cpu_math import (
     CLAMP,
@@ -18,11 +23,33 @@ from .cpu_math import (
     bounded_exp2m1,
     clamp,
     compiled,
+    cos_half_turn,
+    exp2_unbounded,
+    exp2m1_unbounded,
     sin_cos_pi,
+    sin_half_turn,
     sin_pi,
 )
 
 MULTIPLICATION, EXPONENTIAL, HARMONIC, QUADRATIC, GAUSSIAN, DOG, PYGOP_QUADRATIC, PYGOP_DOG = range(8)
+
+
+#: Bounds of |w y| (harmonic) and of the exponents (the others) for the near forms, with room for rounding.
+_QUARTER_TURN = np.float32(1.5707)
+_EXPONENT = np.float32(9.999)
+_UNLIMITED = np.float32(3e38)
+
+
+@compiled()
+def reach(nodal, largest):
+    """The largest |w| for which the near form holds, given the largest |y|; below 0 where there is none."""
+    if nodal != EXPONENTIAL and nodal != HARMONIC and nodal != GAUSSIAN and nodal != DOG:
+        return -ONE
+    if nodal == GAUSSIAN or nodal == DOG:
+        largest *= largest
+    if largest <= ZERO:
+        return _UNLIMITED
+    return (_QUARTER_TURN if nodal == HARMONIC else _EXPONENT) / largest
 
 
 @compiled(inline="always")
@@ -86,7 +113,7 @@ def multiplication_by_input(y, w):
 @compiled(inline="always")
 def exponential_by_weight(y, w):
     z = bounded_exp2m1(w * LOG2E * y)
-    return z, y * (z + ONE) * inside(w * y)
+    return z, (y * (z + ONE) if abs(w * y) <= CLAMP else ZERO)
 
 
 @compiled(inline="always")
@@ -165,3 +192,49 @@ def pygop_dog_by_input(y, w):
     c = clamp(y, -CLAMP, CLAMP)
     a = w * (c * c)
     return w * bounded_exp2(-a * LOG2E) * (ONE - TWO * a * inside(a) * inside(y))
+
+
+@compiled(inline="always")
+def exponential_near(y, w):
+    return exp2m1_unbounded(w * LOG2E * y)
+
+
+@compiled(inline="always")
+def harmonic_near(y, w):
+    return sin_half_turn(w * INV_PI * y)
+
+
+@compiled(inline="always")
+def gaussian_near(y, w):
+    return w * exp2_unbounded(-w * LOG2E * (y * y))
+
+
+@compiled(inline="always")
+def dog_near(y, w):
+    return w * y * exp2_unbounded(-w * LOG2E * (y * y))
+
+
+@compiled(inline="always")
+def exponential_near_by_weight(y, w):
+    z = exp2m1_unbounded(w * LOG2E * y)
+    return z, y * (z + ONE)
+
+
+@compiled(inline="always")
+def harmonic_near_by_weight(y, w):
+    t = w * INV_PI * y
+    return sin_half_turn(t), y * cos_half_turn(t)
+
+
+@compiled(inline="always")
+def gaussian_near_by_weight(y, w):
+    a = w * (y * y)
+    e = exp2_unbounded(-a * LOG2E)
+    return w * e, e * (ONE - a)
+
+
+@compiled(inline="always")
+def dog_near_by_weight(y, w):
+    a = w * (y * y)
+    e = exp2_unbounded(-a * LOG2E)
+    return w * y * e, y * e * (ONE - a)

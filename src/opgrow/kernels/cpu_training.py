@@ -8,7 +8,10 @@ parameters live in one flat vector; ``plan`` says where each block's are and whi
 
 A block's parameters are stored as weight (D, d), bias, scale, shift (d each); after the last block come
 the head's weight (features, outputs) and bias. The head sees the frozen features first, then the last
-layer's. Inside a step, matrices have features as rows and samples, padded to whole tiles, as columns.
+layer's; it is linear, or a layer of neurons with operators of its own. Inside a step, matrices have features
+as rows and samples, padded to whole tiles, as columns.
+
+Functions that call large ones are inlined: numba optimises everything below a function anew for each one.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,18 +19,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cpu import SUM, TILE, tile_pools
 from .cpu_activation import activate, activation_backward
-from .cpu_gradient import memory_size, pools_backward, pools_remembered
+from .cpu_batch import pool_backward, pool_forward
 from .cpu_math import ONE, REORDER, TWO, ZERO, compiled, exp
-from .cpu_nodal import MULTIPLICATION, QUADRATIC
+from .cpu_pools import TILE
 
 MEAN_SQUARED_ERROR, CROSS_ENTROPY = range(2)
 NODAL, POOL, ACTIVATION, N_INPUTS, N_NEURONS, OFFSET, LAYER, ROW = range(8)
 #: Added to variances, here and in every batch norm of a network.
 EPSILON = np.float32(1e-8)
-#: Floats that a batch may remember between forward and backward pass; more does not pay.
-MEMORY = 1 << 15
 _BETA1 = np.float32(0.9)
 _BETA2 = np.float32(0.999)
 #: As in Keras, which the public implementation of the paper used.
@@ -35,7 +35,7 @@ _ADAM_EPSILON = np.float32(1e-7)
 
 
 @compiled()
-def _next_random(state):
+def next_random(state):
     """xorshift64*: advance state[0] and return a uniform float32 in [0, 1)."""
     s = state[0]
     s ^= s >> np.uint64(12)
@@ -57,7 +57,7 @@ def _gather(source, rows, stride, drop, random, out):
     for k in range(n_features):
         if drop > ZERO:
             for r in range(rows.size):
-                out[k * stride + r] *= ZERO if _next_random(random) < drop else keep_scale
+                out[k * stride + r] *= ZERO if next_random(random) < drop else keep_scale
         for r in range(rows.size, stride):
             out[k * stride + r] = ZERO
 
@@ -87,52 +87,44 @@ def _inner(a, b, at, n):
 
 
 @compiled()
-def _block_forward(
-    block, inputs, stride, n_rows, theta, pre, raw, normal, out, inverse, start, state, memory
-):
-    """Features of one block for a batch, normalised with the batch's own statistics."""
+def add_rows(values, stride, shifts):
+    """Add shifts[i] to row i of flat values."""
+    for i in range(shifts.size):
+        shift = shifts[i]
+        for r in range(stride):
+            values[i * stride + r] += shift
+
+
+@compiled(inline="always")
+def _block_forward(block, inputs, stride, n_rows, theta, pre, raw, normal, out, where, mean, variance):
+    """Features of one block for a batch, normalised with the batch's own statistics.
+
+    All arrays from ``pre`` on are the block's part of the layer.
+    """
     n_in, d = block[N_INPUTS], block[N_NEURONS]
     at = block[OFFSET]
     weight = theta[at : at + n_in * d].reshape((n_in, d))
     bias, scale, shift = at + n_in * d, at + n_in * d + d, at + n_in * d + 2 * d
-    first = start * stride
-    size = d * stride
-    if block[POOL] == SUM and (block[NODAL] == MULTIPLICATION or block[NODAL] == QUADRATIC):
-        y = inputs[: n_in * stride].reshape((n_in, stride))
-        if block[NODAL] == QUADRATIC:
-            y = y * y
-        np.dot(weight.T, y, pre[first : first + size].reshape((d, stride)))
-    elif memory.size > 0:
-        into = pre[first : first + size]
-        pools_remembered(block[NODAL], block[POOL], inputs, stride, n_rows, weight, into, memory)
-    else:
-        for offset in range(0, n_rows, TILE):
-            for i in range(d):
-                tile_pools(block[NODAL], inputs, stride, offset, weight, i, state)
-                for r in range(TILE):
-                    pre[first + i * stride + offset + r] = state[block[POOL] * TILE + r]
+    pool_forward(block[NODAL], block[POOL], inputs, stride, n_rows, weight, pre, where)
+    add_rows(pre, stride, theta[bias : bias + d])
+    activate(block[ACTIVATION], pre, raw)
     for i in range(d):
-        b = theta[bias + i]
-        for r in range(stride):
-            pre[first + i * stride + r] += b
-    activate(block[ACTIVATION], pre[first : first + size], raw[first : first + size])
-    for i in range(d):
-        row = first + i * stride
-        mean = _mean(raw, row, n_rows)
-        deviation = ONE / np.sqrt(_mean_square(raw, row, n_rows, mean) + EPSILON)
-        inverse[start + i] = deviation
+        row = i * stride
+        mean[i] = _mean(raw, row, n_rows)
+        variance[i] = _mean_square(raw, row, n_rows, mean[i])
+        centre, factor = mean[i], ONE / np.sqrt(variance[i] + EPSILON)
         g, h = theta[scale + i], theta[shift + i]
         for r in range(n_rows):
-            x = (raw[row + r] - mean) * deviation
+            x = (raw[row + r] - centre) * factor
             normal[row + r] = x
             out[row + r] = g * x + h
         for r in range(n_rows, stride):
             out[row + r] = ZERO
 
 
-@compiled()
+@compiled(inline="always")
 def _block_backward(
-    block, inputs, stride, n_rows, theta, pre, normal, grad, inverse, start, grad_theta, grad_inputs, memory
+    block, inputs, stride, n_rows, theta, pre, normal, grad, where, variance, grad_theta, grad_inputs
 ):
     """Turn the gradient by a block's outputs into those by its parameters and inputs."""
     n_in, d = block[N_INPUTS], block[N_NEURONS]
@@ -140,41 +132,23 @@ def _block_backward(
     weight = theta[at : at + n_in * d].reshape((n_in, d))
     grad_weight = grad_theta[at : at + n_in * d].reshape((n_in, d))
     bias, scale, shift = at + n_in * d, at + n_in * d + d, at + n_in * d + 2 * d
-    first = start * stride
-    size = d * stride
     count = np.float32(n_rows)
     for i in range(d):
-        row = first + i * stride
+        row = i * stride
         total = _mean(grad, row, n_rows) * count
         along = _inner(grad, normal, row, n_rows)
         grad_theta[shift + i] += total
         grad_theta[scale + i] += along
-        factor = theta[scale + i] * inverse[start + i]
+        factor = theta[scale + i] / np.sqrt(variance[i] + EPSILON)
         for r in range(n_rows):
             grad[row + r] = factor * (grad[row + r] - (total + normal[row + r] * along) / count)
         for r in range(n_rows, stride):
             grad[row + r] = ZERO
-    here = grad[first : first + size]
-    activation_backward(block[ACTIVATION], pre[first : first + size], here)
+    activation_backward(block[ACTIVATION], pre, grad)
     for i in range(d):
-        grad_theta[bias + i] += _mean(grad, first + i * stride, n_rows) * count
-    if block[POOL] == SUM and (block[NODAL] == MULTIPLICATION or block[NODAL] == QUADRATIC):
-        y = inputs[: n_in * stride].reshape((n_in, stride))
-        g = here.reshape((d, stride))
-        if block[NODAL] == QUADRATIC:
-            grad_weight += np.dot(y * y, g.T)
-        else:
-            grad_weight += np.dot(y, g.T)
-        if grad_inputs.size > 0:
-            by_inputs = np.dot(weight, g)
-            if block[NODAL] == QUADRATIC:
-                by_inputs *= TWO * y
-            back = grad_inputs.reshape((n_in, stride))
-            back += by_inputs
-    else:
-        pools_backward(
-            block[NODAL], block[POOL], inputs, stride, n_rows, weight, here, grad_weight, grad_inputs, memory
-        )
+        grad_theta[bias + i] += _mean(grad, i * stride, n_rows) * count
+    nodal, pool = block[NODAL], block[POOL]
+    pool_backward(nodal, pool, inputs, stride, n_rows, weight, where, grad, grad_weight, grad_inputs)
 
 
 @compiled()
@@ -242,19 +216,38 @@ def _all_finite(values):
     return total == ZERO
 
 
-@compiled()
-def _memory_places(plan, stride):
-    """Where each block remembers its nodal values; all places are empty if that would not pay."""
-    places = np.zeros(plan.shape[0] + 1, np.int64)
-    for b in range(plan.shape[0]):
-        product = plan[b, NODAL] == MULTIPLICATION or plan[b, NODAL] == QUADRATIC
-        size = 0
-        if not (plan[b, POOL] == SUM and product):
-            size = memory_size(plan[b, N_INPUTS], plan[b, N_NEURONS], stride)
-        places[b + 1] = places[b] + size
-    if places[-1] > MEMORY:
-        places[:] = 0
-    return places
+@compiled(inline="always")
+def head_forward(head, features, stride, n_rows, weight, bias, pre, outputs, where):
+    """Outputs (C * stride) of a linear head (``head[NODAL]`` < 0) or of a layer of neurons."""
+    n_features, n_outputs = weight.shape
+    if head[NODAL] < 0:
+        matrix = features.reshape((n_features, stride))
+        np.dot(weight.T, matrix, outputs.reshape((n_outputs, stride)))
+        add_rows(outputs, stride, bias)
+    else:
+        pool_forward(head[NODAL], head[POOL], features, stride, n_rows, weight, pre, where)
+        add_rows(pre, stride, bias)
+        activate(head[ACTIVATION], pre, outputs)
+
+
+@compiled(inline="always")
+def _head_backward(
+    head, features, stride, n_rows, weight, pre, where, grad, grad_weight, grad_bias, grad_features
+):
+    """Gradients of the head by its parameters and inputs; ``grad`` (C * stride) is that by its outputs."""
+    n_features, n_outputs = weight.shape
+    grad_features[:] = ZERO
+    if head[NODAL] < 0:
+        by_outputs = grad.reshape((n_outputs, stride))
+        np.dot(features.reshape((n_features, stride)), by_outputs.T, grad_weight)
+        np.dot(weight, by_outputs, grad_features.reshape((n_features, stride)))
+    else:
+        activation_backward(head[ACTIVATION], pre, grad)
+        pool_backward(
+            head[NODAL], head[POOL], features, stride, n_rows, weight, where, grad, grad_weight, grad_features
+        )
+    for c in range(n_outputs):
+        grad_bias[c] = _mean(grad, c * stride, n_rows) * np.float32(n_rows)
 
 
 @compiled()
@@ -267,6 +260,7 @@ def train_epoch(
     bounds,
     plan,
     widths,
+    head,
     theta,
     first,
     second,
@@ -278,6 +272,7 @@ def train_epoch(
     input_dropout,
     max_norm,
     seed,
+    moments,
 ):
     """Train for one epoch, in place.
 
@@ -287,9 +282,11 @@ def train_epoch(
     row_weight : (N,) float32 with mean 1
     order : (N,) int64, the shuffled rows; batch b is ``order[bounds[b]:bounds[b + 1]]``
     plan : (blocks, 8) int64; widths : (layers,) int64, features of each layer
+    head : (3,) int64, operators of the head, or -1 for a linear one
     theta, first, second, decay : (parameters,) float32; Adam's moments and the decay of each parameter
     step : int, steps taken before this epoch; rate : learning rate
     loss : int; dropout, input_dropout, max_norm : float32 (0: off); seed : uint64, not 0
+    moments : (2, neurons) float32, becomes the mean and variance of all features over the epoch's batches
 
     Returns
     -------
@@ -309,29 +306,26 @@ def train_epoch(
     for layer in range(n_layers):
         layer_row[layer + 1] = layer_row[layer] + widths[layer]
     inputs = np.empty(x.shape[1] * stride, np.float32)
-    pre = np.empty(total_width * stride, np.float32)
-    raw = np.empty(total_width * stride, np.float32)
+    pre, raw = np.empty(total_width * stride, np.float32), np.empty(total_width * stride, np.float32)
+    out, grad = np.empty(total_width * stride, np.float32), np.empty(total_width * stride, np.float32)
     normal = np.zeros(total_width * stride, np.float32)
-    out = np.empty(total_width * stride, np.float32)
+    where = np.empty(total_width * stride, np.int32)
     keep = np.empty(total_width * stride if dropout > ZERO else 0, np.float32)
-    grad = np.empty(total_width * stride, np.float32)
-    inverse = np.empty(total_width, np.float32)
+    mean, variance = np.empty(total_width, np.float32), np.empty(total_width, np.float32)
     features = np.empty(n_features * stride, np.float32)
-    outputs = np.empty(n_outputs * stride, np.float32)
+    grad_features = np.empty(n_features * stride, np.float32)
+    head_pre, outputs = np.empty(n_outputs * stride, np.float32), np.empty(n_outputs * stride, np.float32)
+    head_where = np.empty(n_outputs * stride, np.int32)
     grad_theta = np.empty(theta.size, np.float32)
-    state = np.empty(6 * TILE, np.float32)
+    sums = np.zeros((3, total_width), np.float64)
     nothing = np.empty(0, np.float32)
-    memory_at = _memory_places(plan, stride)
-    memory = np.zeros(memory_at[-1], np.float32)
     random = np.empty(1, np.uint64)
     random[0] = seed
 
     head_at = theta.size - n_features * n_outputs - n_outputs
-    head = theta[head_at : head_at + n_features * n_outputs].reshape((n_features, n_outputs))
-    head_bias = head_at + n_features * n_outputs
-    grad_head = grad_theta[head_at : head_at + n_features * n_outputs].reshape((n_features, n_outputs))
-    feature_matrix = features.reshape((n_features, stride))
-    output_matrix = outputs.reshape((n_outputs, stride))
+    head_end = head_at + n_features * n_outputs
+    head_weight = theta[head_at:head_end].reshape((n_features, n_outputs))
+    grad_head = grad_theta[head_at:head_end].reshape((n_features, n_outputs))
     last = layer_row[n_layers - 1] * stride
     end = total_width * stride
     keep_scale = ONE / (ONE - dropout)
@@ -346,6 +340,8 @@ def train_epoch(
         for b in range(plan.shape[0]):
             layer = plan[b, LAYER]
             start = layer_row[layer] + plan[b, ROW]
+            stop = start + plan[b, N_NEURONS]
+            here, after = start * stride, stop * stride
             if layer == 0:
                 source = inputs
             else:
@@ -356,37 +352,51 @@ def train_epoch(
                 stride,
                 n_rows,
                 theta,
-                pre,
-                raw,
-                normal,
-                out,
-                inverse,
-                start,
-                state,
-                memory[memory_at[b] : memory_at[b + 1]],
+                pre[here:after],
+                raw[here:after],
+                normal[here:after],
+                out[here:after],
+                where[here:after],
+                mean[start:stop],
+                variance[start:stop],
             )
             if dropout > ZERO:
-                for j in range(start * stride, (start + plan[b, N_NEURONS]) * stride):
-                    keep[j] = ZERO if _next_random(random) < dropout else keep_scale
+                for j in range(here, after):
+                    keep[j] = ZERO if next_random(random) < dropout else keep_scale
                     out[j] *= keep[j]
+        for j in range(total_width):
+            sums[0, j] += mean[j]
+            sums[1, j] += np.float64(mean[j]) * mean[j]
+            sums[2, j] += variance[j]
         features[n_frozen * stride :] = out[last:end]
-        np.dot(head.T, feature_matrix, output_matrix)
-        for c in range(n_outputs):
-            for r in range(stride):
-                outputs[c * stride + r] += theta[head_bias + c]
+        head_forward(
+            head, features, stride, n_rows, head_weight, theta[head_end:], head_pre, outputs, head_where
+        )
         epoch_loss += _loss(loss, outputs, target, row_weight, rows, stride)
 
         grad_theta[:] = ZERO
-        np.dot(feature_matrix, output_matrix.T, grad_head)
-        for c in range(n_outputs):
-            grad_theta[head_bias + c] = _mean(outputs, c * stride, n_rows) * np.float32(n_rows)
+        _head_backward(
+            head,
+            features,
+            stride,
+            n_rows,
+            head_weight,
+            head_pre,
+            head_where,
+            outputs,
+            grad_head,
+            grad_theta[head_end:],
+            grad_features,
+        )
         grad[:last] = ZERO
-        np.dot(head[n_frozen:], output_matrix, grad[last:end].reshape((widths[n_layers - 1], stride)))
+        grad[last:end] = grad_features[n_frozen * stride :]
         for b in range(plan.shape[0] - 1, -1, -1):
             layer = plan[b, LAYER]
             start = layer_row[layer] + plan[b, ROW]
+            stop = start + plan[b, N_NEURONS]
+            here, after = start * stride, stop * stride
             if dropout > ZERO:
-                for j in range(start * stride, (start + plan[b, N_NEURONS]) * stride):
+                for j in range(here, after):
                     grad[j] *= keep[j]
             if layer == 0:
                 source = inputs
@@ -400,14 +410,13 @@ def train_epoch(
                 stride,
                 n_rows,
                 theta,
-                pre,
-                normal,
-                grad,
-                inverse,
-                start,
+                pre[here:after],
+                normal[here:after],
+                grad[here:after],
+                where[here:after],
+                variance[start:stop],
                 grad_theta,
                 back,
-                memory[memory_at[b] : memory_at[b + 1]],
             )
         if not _all_finite(grad_theta):
             skipped += 1
@@ -416,4 +425,10 @@ def train_epoch(
         _adam(theta, grad_theta, first, second, decay, rate, step)
         if max_norm > ZERO:
             _limit_norms(plan, theta, max_norm)
-    return epoch_loss / (bounds.size - 1), step, skipped
+    # Over all rows, a variance is the mean of the batches' variances plus the variance of their means.
+    n_batches = bounds.size - 1
+    for j in range(total_width):
+        centre = sums[0, j] / n_batches
+        moments[0, j] = centre
+        moments[1, j] = max(sums[1, j] / n_batches - centre * centre, 0.0) + sums[2, j] / n_batches
+    return epoch_loss / n_batches, step, skipped

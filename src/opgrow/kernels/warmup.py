@@ -29,14 +29,20 @@ def warm_up() -> None:
     with _lock:
         if _ready:
             return
-        from . import cpu, cpu_activation, cpu_training
+        from . import cpu, cpu_activation, cpu_population, cpu_training
 
-        needed = (cpu.all_pools, cpu.one_pool, cpu_activation.activate, cpu_training.train_epoch)
+        needed = (
+            cpu.all_pools,
+            cpu.one_pool,
+            cpu_activation.activate,
+            cpu_training.train_epoch,
+            cpu_population.train_candidate,
+        )
         missing = not all(_cached(function) for function in needed)
         started = time.perf_counter()
         if missing:
             print(
-                "opgrow: compiling the kernels, once on this machine (about a minute) ...",
+                "opgrow: compiling the kernels, once on this machine (one or two minutes) ...",
                 file=sys.stderr,
             )
             _compile_in_child()
@@ -69,31 +75,34 @@ def _cached(dispatcher: Any) -> bool:
 
 def _call_all() -> None:
     """Call each kernel once with the types that a fit uses."""
-    from . import cpu, cpu_activation, cpu_training
+    from . import cpu, cpu_activation, cpu_population, cpu_training
 
-    x, weight = np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32)
-    cpu.all_pools(0, x, weight, np.empty((4, 2, 2), np.float32))
-    cpu.one_pool(0, 0, x, weight, np.empty((2, 2), np.float32))
-    cpu_activation.activate(0, x.reshape(-1), np.empty(4, np.float32))
-    theta = np.zeros(16, np.float32)
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.float32)
+
+    x, off, seed = zeros(2, 2), np.float32(0), np.uint64(1)
+    cpu.all_pools(0, x, x, zeros(4, 2, 2))
+    cpu.one_pool(0, 0, x, x, zeros(2, 2))
+    cpu_activation.activate(0, x.reshape(-1), zeros(4))
+    data = (x, zeros(2, 0), zeros(2, 2), np.ones(2, np.float32))
+    bounds, shape = np.array([0, 2]), (np.array([[0, 0, 0, 2, 2, 0, 0, 0]]), np.array([2]))
+    linear, parameters = np.full(3, -1), [zeros(16) for _ in range(4)]
+    regularisation = (off, off, off, seed)
     cpu_training.train_epoch(
-        x,
-        np.zeros((2, 0), np.float32),
-        np.zeros((2, 2), np.float32),
-        np.ones(2, np.float32),
-        np.arange(2),
-        np.array([0, 2]),
-        np.array([[0, 0, 0, 2, 2, 0, 0, 0]]),
-        np.array([2]),
-        theta,
-        np.zeros_like(theta),
-        np.zeros_like(theta),
-        np.zeros_like(theta),
+        *data, np.arange(2), bounds, *shape, linear, *parameters, 0, 0.001, 0, *regularisation, zeros(2, 2)
+    )
+    schedule = (np.array([0.001]), np.array([1]), 0)
+    cpu_population.train_candidate(
+        *data,
+        *data,
+        bounds,
+        *shape,
+        linear,
+        zeros(16),
+        zeros(2, 2),
+        zeros(16),
+        *schedule,
         0,
-        0.001,
         0,
-        np.float32(0),
-        np.float32(0),
-        np.float32(0),
-        np.uint64(1),
+        *regularisation,
     )

@@ -1,5 +1,7 @@
-"""The methods: what each searches, tunes and decides differently."""
+"""The methods: a declaration of each, and how its family grows a layer."""
 
+from .bls import BLS
 from .hemlgop import HEMLGOP, HEMLRN, HOMLGOP, HOMLRN
+from .pln import PLN
 
-__all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN"]
+__all__ = ["BLS", "HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "PLN"]

@@ -1,14 +1,251 @@
-"""HeMLGOP and its three variants: one growth loop, two switches (the paper's Section 3.2)."""
+"""HeMLGOP and its three variants: one way to grow a layer, two switches (the paper's Section 3.2).
+
+A layer grows block by block: search the operators of a new block, tune it, decide whether it stays.
+"""
 
 from __future__ import annotations
 
-from ..growth import Method
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import nn
+
+from ..engines import TuningSettings, assign_block, assign_head, assign_moments
+from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
+from ..growth import (
+    GrownLayer,
+    Growth,
+    GrowthSettings,
+    Method,
+    Part,
+    Problem,
+    fold_norm,
+    standard_features,
+)
+from ..network import Block, Layer
+from ..operators import OperatorSet
+from ..scores import Score, temperature
+from ..search import SearchResult, SearchSettings, Winner, search
+from ..tuning import TuningResult, tune
+
+__all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
+
+
+@dataclass(frozen=True)
+class BlockMethod(Method):
+    """What distinguishes the methods of this family.
+
+    Attributes
+    ----------
+    search_every_block : search the operator set of every block, or only of a layer's first one
+    tune_blocks : tune each block by back-propagation before the next one is added
+    """
+
+    search_every_block: bool
+    tune_blocks: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSettings(GrowthSettings):
+    """Sizes and thresholds of blocks, and the settings of their search and tuning.
+
+    ``dropouts`` holds one value, or several of which the best on the first block is used throughout.
+    """
+
+    sets: tuple[OperatorSet, ...]
+    search: SearchSettings
+    tuning: TuningSettings
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 200
+    block_threshold: float = 1e-4
+    dropouts: tuple[float, ...] = (0.0,)
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """A trial block with the head that goes with it."""
+
+    block: Block
+    head: nn.Linear
+    result: TuningResult
+
+
+class BlockGrowth(Growth):
+    """Growth of layers block by block."""
+
+    method: BlockMethod
+    settings: BlockSettings
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: BlockMethod,
+        settings: BlockSettings,
+        seed: int,
+        emit: Callable[[Event], None] = lambda event: None,
+    ) -> None:
+        super().__init__(problem, method, settings, seed, emit)
+        self.tuning = settings.tuning
+
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+        settings = self.settings
+        blocks: list[Block] = []
+        head: nn.Linear | None = None
+        score: Score | None = None
+        sets: Sequence[OperatorSet] = settings.sets
+        while True:
+            width = sum(block.n_neurons for block in blocks)
+            size = min(settings.n_step if blocks else settings.n_min, settings.max_neurons - width)
+            if size <= 0 or (score is not None and self.enough(score)):
+                break
+            grown, step = self._grow_block(number, len(blocks) + 1, size, sets, parts, blocks, score)
+            self._record(step)
+            if not step.accepted:
+                break
+            blocks.append(grown.block)
+            head, score = grown.head, grown.result.best
+            for part in parts:
+                part.accept(grown.block, self.n_threads)
+            if not self.method.search_every_block:
+                sets = (grown.block.operator_set,)
+        assert head is not None
+        assert score is not None
+        return GrownLayer(Layer(blocks), head, score)
+
+    def fine_tuning(self) -> TuningSettings:
+        """As set, with the dropout that the first block has chosen."""
+        return replace(self.settings.fine_tuning, dropout=self.tuning.dropout)
+
+    def _grow_block(
+        self,
+        layer: int,
+        number: int,
+        size: int,
+        sets: Sequence[OperatorSet],
+        parts: list[Part],
+        blocks: Sequence[Block],
+        before: Score | None,
+    ) -> tuple[_Grown, GrowthStep]:
+        settings = self.settings
+        train, validation = parts[0], parts[1] if len(parts) > 1 else None
+        self.emit(PhaseStarted("search", layer, number, len(sets)))
+        clock = time.perf_counter()
+        found = search(
+            train.rows(),
+            sets,
+            size,
+            settings.search,
+            np.random.default_rng([self.seed, layer, number, 0]),
+            validation.rows() if validation else None,
+        )
+        searched = time.perf_counter() - clock
+        tuning = (
+            self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
+        )
+        clock = time.perf_counter()
+        grown, dropout = self._tune_block(layer, number, found, train, validation, tuning)
+        improvement = None if before is None else grown.result.best.improvement_over(before)
+        accepted = improvement is None or improvement >= settings.block_threshold
+        size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
+        step = GrowthStep(
+            "block",
+            layer,
+            number,
+            accepted,
+            grown.result.best,
+            improvement,
+            size_with,
+            operator_set=grown.block.operator_set,
+            n_neurons=size,
+            candidates=found.candidates,
+            invalid_candidates=found.n_invalid,
+            curve=grown.result.curve,
+            best_epoch=grown.result.best_epoch,
+            skipped_batches=grown.result.skipped_batches,
+            dropout=dropout,
+            search_seconds=searched,
+            tuning_seconds=time.perf_counter() - clock,
+        )
+        return grown, step
+
+    def _tune_block(
+        self,
+        layer: int,
+        number: int,
+        found: SearchResult,
+        train: Part,
+        validation: Part | None,
+        tuning: TuningSettings,
+    ) -> tuple[_Grown, float]:
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+        tunable = sum(tuning.epochs) > 0
+        first = layer == number == 1 and tunable
+        dropouts = self.settings.dropouts if first else (tuning.dropout,)
+        dropout = dropouts[0]
+        best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
+        for value in dropouts[1:]:
+            grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
+            if grown.result.best.better_than(best.result.best):
+                best, dropout = grown, value
+        if found.rival is not None and tunable:
+            grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
+            best = grown if grown.result.best.better_than(best.result.best) else best
+        if first:
+            self.tuning = replace(self.tuning, dropout=dropout)
+        fold_norm(best.block, best.head)
+        return best, dropout
+
+    def _tune_candidate(
+        self,
+        layer: int,
+        number: int,
+        winner: Winner,
+        train: Part,
+        validation: Part | None,
+        tuning: TuningSettings,
+        dropout: float,
+    ) -> _Grown:
+        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), winner.candidate.operator_set))
+        block, head = self._start(winner, train)
+        result = tune(
+            [Layer([block])],
+            head,
+            train.tuning_data(),
+            replace(tuning, dropout=dropout),
+            self.settings.criterion,
+            np.random.default_rng([self.seed, layer, number, 1]),
+            validation.tuning_data() if validation else None,
+            lambda epoch: self.emit(EpochFinished("tune", layer, number, epoch)),
+        )
+        return _Grown(block, head, result)
+
+    def _start(self, winner: Winner, train: Part) -> tuple[Block, nn.Linear]:
+        """A block with the search's weights and statistics, and the closed-form head."""
+        n_inputs, size = winner.weight.shape
+        block = Block(n_inputs, size, winner.candidate.operator_set)
+        assign_block(block, winner.weight, np.zeros(size), np.ones(size), np.zeros(size))
+        assign_moments(block, winner.mean, winner.variance)
+        weight, bias = winner.head, winner.intercept
+        if self.settings.logits:
+            features = np.concatenate(
+                [train.accepted, standard_features(block, train.x, self.n_threads)], axis=1
+            )
+            outputs = features @ weight.astype(np.float32) + bias.astype(np.float32)
+            factor = temperature(outputs, train.target, train.weight)
+            weight, bias = weight * factor, bias * factor
+        head = nn.Linear(*weight.shape)
+        assign_head(head, weight, bias)
+        return block, head
+
 
 #: Heterogeneous multilayer GOP: a new operator set and tuning for every block.
-HEMLGOP = Method("HeMLGOP", search_every_block=True, tune_blocks=True)
+HEMLGOP = BlockMethod("HeMLGOP", BlockGrowth, search_every_block=True, tune_blocks=True)
 #: Homogeneous layers: the operator set of a layer's first block serves the whole layer.
-HOMLGOP = Method("HoMLGOP", search_every_block=False, tune_blocks=True)
+HOMLGOP = BlockMethod("HoMLGOP", BlockGrowth, search_every_block=False, tune_blocks=True)
 #: Heterogeneous randomised network: blocks keep their random weights until the final fine-tuning.
-HEMLRN = Method("HeMLRN", search_every_block=True, tune_blocks=False)
+HEMLRN = BlockMethod("HeMLRN", BlockGrowth, search_every_block=True, tune_blocks=False)
 #: Homogeneous randomised network.
-HOMLRN = Method("HoMLRN", search_every_block=False, tune_blocks=False)
+HOMLRN = BlockMethod("HoMLRN", BlockGrowth, search_every_block=False, tune_blocks=False)

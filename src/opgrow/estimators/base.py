@@ -1,9 +1,14 @@
-"""The scikit-learn faces of the methods: parameters, validation of input, prediction."""
+"""What all estimators share: validation of input, fitting, prediction, and their two faces.
+
+A family of methods is a subclass of `GrowingEstimator` with an ``__init__`` that only assigns; it says in
+`_settings` and `_complete` what its parameters mean. Its classifiers and regressors join it with
+`ClassifierFace` or `RegressorFace`.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, ClassVar, Self
 
@@ -14,122 +19,47 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from . import methods
-from .callbacks import Callback, broadcast, check_callbacks
-from .events import GrowthStep
-from .growth import Growth, Method, Problem
-from .kernels.warmup import warm_up
-from .network import Network
-from .parameters import class_weights, documentation, fill_in, translate
-from .preparation import as_array, moments, one_hot, split_rows, standardized
-from .scores import probabilities
+from ..callbacks import broadcast, check_callbacks
+from ..events import GrowthStep
+from ..growth import GrowthSettings, Method, Problem
+from ..kernels.warmup import warm_up
+from ..network import Network
+from ..parameters import check_common, class_weights
+from ..preparation import as_array, moments, one_hot, split_rows, standardized
+from ..scores import probabilities
 
-__all__ = [
-    "HeMLGOPClassifier",
-    "HeMLGOPRegressor",
-    "HeMLRNClassifier",
-    "HeMLRNRegressor",
-    "HoMLGOPClassifier",
-    "HoMLGOPRegressor",
-    "HoMLRNClassifier",
-    "HoMLRNRegressor",
-]
+__all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight"]
 
 #: Below this many rows a validation split decides by luck; scores are then taken on the training data.
 MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
 
 
-class _GrowingEstimator(BaseEstimator):
-    """What classifiers and regressors share."""
+class GrowingEstimator(BaseEstimator):
+    """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
     network_: Network
     history_: list[GrowthStep]
     loss_: str
+    # The parameters of every family.
+    validation_fraction: float
+    standardize: bool
+    device: str
+    n_jobs: int | None
+    callbacks: Any
+    verbose: int
+    random_state: Any
 
-    def __init__(
-        self,
-        *,
-        n_min: int = 40,
-        n_step: int = 20,
-        max_neurons: int = 200,
-        max_layers: int = 2,
-        block_threshold: float = 1e-4,
-        layer_threshold: float = 1e-4,
-        ridge: str | float | Sequence[float] = "auto",
-        operators: Any = "default",
-        weight_range: str | float | Sequence[float] = "auto",
-        n_draws: int = 1,
-        share_draws: bool = True,
-        search_score: str = "loo",
-        tune_perceptron: str | bool = "auto",
-        criterion: str = "auto",
-        loss: Any = "auto",
-        learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
-        epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 10,
-        batch_size: int = 32,
-        dropout: float | Sequence[float] = (0.1, 0.3),
-        input_dropout: float = 0.0,
-        weight_decay: str | float = "auto",
-        max_norm: float | None = None,
-        optimizer: Any = "adam",
-        fine_tune_epochs: int = 200,
-        fine_tune_learning_rate: float = 5e-5,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        for name, value in locals().items():
-            if name != "self":
-                setattr(self, name, value)
+    # --- what a family says ---
 
-    @classmethod
-    def paper(cls, scale: str = "small", **changes: Any) -> Self:
-        """The settings of the paper's experiments.
+    def _settings(self, classification: bool) -> GrowthSettings:
+        """Check all parameters and translate them, before any work."""
+        raise NotImplementedError
 
-        Parameters
-        ----------
-        scale : {"small", "large"}
-            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
-            quarter of the training data validates, inputs are deep features with dropout).
-        **changes
-            Parameters to set differently; the paper selected ``ridge`` from 0.1, 1, 10, ``dropout`` from
-            0.1, 0.3, 0.5 and either ``weight_decay=1e-4`` or ``max_norm`` from 1, 2, 3.
-
-        What the paper does not say (range of the weights, batch size, optimiser, loss) is taken from its
-        authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
-        """
-        settings: dict[str, Any] = {
-            "operators": "paper",
-            "ridge": 1.0,
-            "weight_range": 2 * np.pi,
-            "share_draws": False,
-            "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "loss": "mse",
-            "dropout": 0.3,
-            "weight_decay": 1e-4,
-            "max_layers": 8,
-            "patience": None,
-            "tune_perceptron": False,
-            "validation_fraction": 0.0,
-        }
-        if scale == "large":
-            settings |= {
-                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
-                "epochs": (100,) * 5,
-                "input_dropout": 0.2,
-                "validation_fraction": 0.25,
-            }
-        elif scale != "small":
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
-        return cls(**(settings | changes))
+    def _complete(self, settings: Any, problem: Problem) -> GrowthSettings:
+        """Fill in what `_settings` returned where it depends on the size of the data."""
+        return settings
 
     # --- fitting ---
 
@@ -141,7 +71,8 @@ class _GrowingEstimator(BaseEstimator):
         codes: np.ndarray | None,
         validation: tuple[np.ndarray, np.ndarray] | None,
     ) -> Self:
-        settings = translate(self, codes is not None)
+        check_common(self)
+        settings = self._settings(codes is not None)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
@@ -165,27 +96,32 @@ class _GrowingEstimator(BaseEstimator):
             return Problem(standardized(x, mean, scale), scaled, share, held)
 
         whole = problem(x, target, weight, None if held is None else problem(*held, None))
-        settings = fill_in(self, settings, whole)
+        network = self._grow(whole, self._complete(settings, whole), seed)
+        network.input_mean.copy_(torch.from_numpy(mean))
+        network.input_scale.copy_(torch.from_numpy(scale))
+        if codes is None:
+            network.output_mean, network.output_scale = torch.from_numpy(center), torch.from_numpy(spread)
+        self.network_ = network
+        return self
+
+    def _grow(self, problem: Problem, settings: GrowthSettings, seed: int) -> Network:
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
-            from .progress import Progress
+            from ..progress import Progress
 
             callbacks.append(Progress())
         warm_up()
         with ExitStack() as stack:
             for callback in callbacks:
                 stack.callback(callback.close)
-            growth = Growth(whole, self._method, settings, seed, lambda event: broadcast(event, callbacks))
+            method = self._method
+            growth = method.growth(problem, method, settings, seed, lambda event: broadcast(event, callbacks))
             # Modules are made with random weights; the user's own random numbers should not notice.
             with torch.random.fork_rng(devices=[]):
                 network = growth.run()
-        network.input_mean.copy_(torch.from_numpy(mean))
-        network.input_scale.copy_(torch.from_numpy(scale))
-        if codes is None:
-            network.output_mean, network.output_scale = torch.from_numpy(center), torch.from_numpy(spread)
-        self.network_, self.history_ = network, growth.steps
-        self.loss_ = "custom" if callable(settings.tuning.loss) else settings.tuning.loss
-        return self
+        loss = settings.fine_tuning.loss
+        self.history_, self.loss_ = growth.steps, "custom" if callable(loss) else loss
+        return network
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])
@@ -223,23 +159,32 @@ class _GrowingEstimator(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it."""
-        from .persistence import save
+        from ..persistence import save
 
         save(self, path)
 
 
-class _GrowingClassifier(ClassifierMixin, _GrowingEstimator):
-    classes_: np.ndarray
+def with_class_weight(family_init: Callable[..., None]) -> Callable[..., None]:
+    """The ``__init__`` of a family's classifiers: the family's, and ``class_weight`` before ``device``."""
 
-    def __init__(self, *, class_weight: Any = None, **parameters: Any) -> None:
-        super().__init__(**parameters)
+    def __init__(self: Any, *, class_weight: Any = None, **parameters: Any) -> None:
+        family_init(self, **parameters)
         self.class_weight = class_weight
 
     # scikit-learn, help() and editors read the parameters from the signature.
-    _shared: ClassVar = list(inspect.signature(_GrowingEstimator.__init__).parameters.values())
-    _own = inspect.signature(__init__).parameters["class_weight"]
-    __init__.__signature__ = inspect.Signature([*_shared, _own])  # type: ignore[attr-defined]
-    del _shared, _own
+    own = inspect.signature(__init__).parameters["class_weight"]
+    shared = list(inspect.signature(family_init).parameters.values())
+    place = [parameter.name for parameter in shared].index("device")
+    signature = inspect.Signature([*shared[:place], own, *shared[place:]])
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+class ClassifierFace(ClassifierMixin, GrowingEstimator):
+    """Fits and predicts classes. A family's classifiers take their ``__init__`` from `with_class_weight`."""
+
+    class_weight: Any
+    classes_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Grow a network that classifies.
@@ -281,7 +226,9 @@ class _GrowingClassifier(ClassifierMixin, _GrowingEstimator):
         return self.classes_[outputs.argmax(axis=1)]
 
 
-class _GrowingRegressor(RegressorMixin, _GrowingEstimator):
+class RegressorFace(RegressorMixin, GrowingEstimator):
+    """Fits and predicts one or several numeric targets."""
+
     n_targets_: int
     single_target_: bool
 
@@ -323,67 +270,3 @@ class _GrowingRegressor(RegressorMixin, _GrowingEstimator):
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
-
-
-class HeMLGOPClassifier(_GrowingClassifier):
-    __doc__ = documentation(
-        "Heterogeneous multilayer GOP network: every block searches its operators and is tuned.",
-        "HeMLGOPClassifier",
-    )
-    _method = methods.HEMLGOP
-
-
-class HoMLGOPClassifier(_GrowingClassifier):
-    __doc__ = documentation(
-        "Homogeneous layers of tuned GOP blocks: a layer's first block chooses the operators.",
-        "HoMLGOPClassifier",
-    )
-    _method = methods.HOMLGOP
-
-
-class HeMLRNClassifier(_GrowingClassifier):
-    __doc__ = documentation(
-        "Heterogeneous randomised network: operators searched for every block, weights left random.",
-        "HeMLRNClassifier",
-    )
-    _method = methods.HEMLRN
-
-
-class HoMLRNClassifier(_GrowingClassifier):
-    __doc__ = documentation(
-        "Homogeneous randomised network: operators searched once a layer, weights left random.",
-        "HoMLRNClassifier",
-    )
-    _method = methods.HOMLRN
-
-
-class HeMLGOPRegressor(_GrowingRegressor):
-    __doc__ = documentation(
-        "Heterogeneous multilayer GOP network: every block searches its operators and is tuned.",
-        "HeMLGOPRegressor",
-    )
-    _method = methods.HEMLGOP
-
-
-class HoMLGOPRegressor(_GrowingRegressor):
-    __doc__ = documentation(
-        "Homogeneous layers of tuned GOP blocks: a layer's first block chooses the operators.",
-        "HoMLGOPRegressor",
-    )
-    _method = methods.HOMLGOP
-
-
-class HeMLRNRegressor(_GrowingRegressor):
-    __doc__ = documentation(
-        "Heterogeneous randomised network: operators searched for every block, weights left random.",
-        "HeMLRNRegressor",
-    )
-    _method = methods.HEMLRN
-
-
-class HoMLRNRegressor(_GrowingRegressor):
-    __doc__ = documentation(
-        "Homogeneous randomised network: operators searched once a layer, weights left random.",
-        "HoMLRNRegressor",
-    )
-    _method = methods.HOMLRN

@@ -1,0 +1,251 @@
+"""HeMLGOP, HoMLGOP, HeMLRN and HoMLRN as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from .. import methods
+from ..callbacks import Callback
+from ..growth import Problem
+from ..methods.hemlgop import BlockSettings
+from ..operators import library
+from ..parameters import (
+    check_choice,
+    check_integer,
+    check_number,
+    documentation,
+    is_auto,
+    n_threads,
+    values,
+)
+from ..search import SCORES, SearchSettings
+from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, tuning_of, weight_decay_of
+
+__all__ = [
+    "HeMLGOPClassifier",
+    "HeMLGOPRegressor",
+    "HeMLRNClassifier",
+    "HeMLRNRegressor",
+    "HoMLGOPClassifier",
+    "HoMLGOPRegressor",
+    "HoMLRNClassifier",
+    "HoMLRNRegressor",
+]
+
+#: Above this many inputs, a perceptron is always among the tuned candidates.
+_MANY_INPUTS = 16
+_RIDGES = (0.1, 1.0, 10.0)
+
+
+class BlockEstimator(GrowingEstimator):
+    """The parameters of the family and what they mean."""
+
+    def __init__(
+        self,
+        *,
+        n_min: int = 40,
+        n_step: int = 20,
+        max_neurons: int = 200,
+        max_layers: int = 2,
+        block_threshold: float = 1e-4,
+        layer_threshold: float = 1e-4,
+        ridge: str | float | Sequence[float] = "auto",
+        operators: Any = "default",
+        weight_range: str | float | Sequence[float] = "auto",
+        n_draws: int = 1,
+        share_draws: bool = True,
+        search_score: str = "loo",
+        tune_perceptron: str | bool = "auto",
+        criterion: str = "auto",
+        loss: Any = "auto",
+        learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
+        epochs: Sequence[int] = (20, 40, 40),
+        patience: int | None = 10,
+        batch_size: int = 32,
+        dropout: float | Sequence[float] = (0.1, 0.3),
+        input_dropout: float = 0.0,
+        weight_decay: str | float = "auto",
+        max_norm: float | None = None,
+        optimizer: Any = "adam",
+        fine_tune_epochs: int = 200,
+        fine_tune_learning_rate: float = 5e-5,
+        validation_fraction: float = 0.2,
+        standardize: bool = True,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        for name, value in locals().items():
+            if name != "self":
+                setattr(self, name, value)
+
+    @classmethod
+    def paper(cls, scale: str = "small", **changes: Any) -> Self:
+        """The settings of the paper's experiments.
+
+        Parameters
+        ----------
+        scale : {"small", "large"}
+            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
+            quarter of the training data validates, inputs are deep features with dropout).
+        **changes
+            Parameters to set differently; the paper selected ``ridge`` from 0.1, 1, 10, ``dropout`` from
+            0.1, 0.3, 0.5 and either ``weight_decay=1e-4`` or ``max_norm`` from 1, 2, 3.
+
+        What the paper does not say (range of the weights, batch size, optimiser, loss) is taken from its
+        authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
+        """
+        settings: dict[str, Any] = {
+            "operators": "paper",
+            "ridge": 1.0,
+            "weight_range": 2 * np.pi,
+            "share_draws": False,
+            "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
+            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
+            "loss": "mse",
+            "dropout": 0.3,
+            "weight_decay": 1e-4,
+            "max_layers": 8,
+            "patience": None,
+            "tune_perceptron": False,
+            "validation_fraction": 0.0,
+        }
+        if scale == "large":
+            settings |= {
+                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
+                "epochs": (100,) * 5,
+                "input_dropout": 0.2,
+                "validation_fraction": 0.25,
+            }
+        elif scale != "small":
+            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        return cls(**(settings | changes))
+
+    def _settings(self, classification: bool) -> BlockSettings:
+        return translate(self, classification)
+
+    def _complete(self, settings: BlockSettings, problem: Problem) -> BlockSettings:
+        return fill_in(self, settings, problem)
+
+
+def translate(p: Any, classification: bool) -> BlockSettings:
+    """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
+    for name in ("n_min", "n_step", "max_neurons", "max_layers", "n_draws"):
+        check_integer(name, getattr(p, name), 1)
+    for name in ("block_threshold", "layer_threshold"):
+        check_number(name, getattr(p, name), -np.inf, np.inf)
+    scores = SCORES if classification else tuple(s for s in SCORES if s != "accuracy")
+    check_choice("search_score", p.search_score, scores)
+    if not isinstance(p.tune_perceptron, bool | np.bool_):
+        check_choice("tune_perceptron", p.tune_perceptron, ("auto", True, False))
+    ridges = _RIDGES if is_auto(p.ridge) else values("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    threads = n_threads(p.n_jobs)
+    loss = loss_of(p, classification)
+    tuning = tuning_of(p, loss, threads)
+    return BlockSettings(
+        sets=tuple(library(p.operators)),
+        search=SearchSettings(
+            n_draws=int(p.n_draws),
+            share_draws=bool(p.share_draws),
+            ridges=ridges,
+            score=p.search_score,
+            n_threads=threads,
+        ),
+        tuning=tuning,
+        fine_tuning=fine_tuning_of(p, tuning),
+        criterion=criterion_of(p, classification),
+        n_min=int(p.n_min),
+        n_step=int(p.n_step),
+        max_neurons=int(p.max_neurons),
+        max_layers=int(p.max_layers),
+        block_threshold=float(p.block_threshold),
+        layer_threshold=float(p.layer_threshold),
+        dropouts=dropouts_of(p),
+        logits=classification and loss != "mse",
+        n_threads=threads,
+    )
+
+
+def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
+    """Settings whose automatic values depend on the size of the data."""
+    decay = weight_decay_of(p, len(problem.x))
+    ranges: tuple[float, ...] = (1.5 / float(np.sqrt(problem.n_inputs)),)
+    if not is_auto(p.weight_range):
+        ranges = values("weight_range", p.weight_range, lambda v: 0 < v < np.inf, "positive")
+    also = problem.n_inputs > _MANY_INPUTS if is_auto(p.tune_perceptron) else p.tune_perceptron
+    plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
+    return replace(
+        settings,
+        search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
+        tuning=replace(settings.tuning, weight_decay=decay),
+        fine_tuning=replace(settings.fine_tuning, weight_decay=decay),
+    )
+
+
+class BlockClassifier(ClassifierFace, BlockEstimator):
+    __init__ = with_class_weight(BlockEstimator.__init__)
+
+
+class BlockRegressor(RegressorFace, BlockEstimator):
+    pass
+
+
+_SUMMARIES = {
+    "HeMLGOP": "Heterogeneous multilayer GOP network: every block searches its operators and is tuned.",
+    "HoMLGOP": "Homogeneous layers of tuned GOP blocks: a layer's first block chooses the operators.",
+    "HeMLRN": "Heterogeneous randomised network: operators searched for every block, weights left random.",
+    "HoMLRN": "Homogeneous randomised network: operators searched once a layer, weights left random.",
+}
+
+
+def _text(name: str, base: type[BlockEstimator]) -> str:
+    kind = "Classifier" if issubclass(base, ClassifierFace) else "Regressor"
+    return documentation(_SUMMARIES[name], name + kind, base.__init__, "n_min=10, n_step=5")
+
+
+class HeMLGOPClassifier(BlockClassifier):
+    __doc__ = _text("HeMLGOP", BlockClassifier)
+    _method = methods.HEMLGOP
+
+
+class HoMLGOPClassifier(BlockClassifier):
+    __doc__ = _text("HoMLGOP", BlockClassifier)
+    _method = methods.HOMLGOP
+
+
+class HeMLRNClassifier(BlockClassifier):
+    __doc__ = _text("HeMLRN", BlockClassifier)
+    _method = methods.HEMLRN
+
+
+class HoMLRNClassifier(BlockClassifier):
+    __doc__ = _text("HoMLRN", BlockClassifier)
+    _method = methods.HOMLRN
+
+
+class HeMLGOPRegressor(BlockRegressor):
+    __doc__ = _text("HeMLGOP", BlockRegressor)
+    _method = methods.HEMLGOP
+
+
+class HoMLGOPRegressor(BlockRegressor):
+    __doc__ = _text("HoMLGOP", BlockRegressor)
+    _method = methods.HOMLGOP
+
+
+class HeMLRNRegressor(BlockRegressor):
+    __doc__ = _text("HeMLRN", BlockRegressor)
+    _method = methods.HEMLRN
+
+
+class HoMLRNRegressor(BlockRegressor):
+    __doc__ = _text("HoMLRN", BlockRegressor)
+    _method = methods.HOMLRN

@@ -1,0 +1,88 @@
+"""From the parameters of back-propagation and of decisions, which several families have, to settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..engines import TuningSettings
+from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, values
+from ..scores import CRITERIA, Loss
+
+__all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "tuning_of", "weight_decay_of"]
+
+
+def criterion_of(p: Any, classification: bool) -> str:
+    """What decides growth."""
+    criterion = ("brier" if classification else "loss") if is_auto(p.criterion) else p.criterion
+    check_choice("criterion", criterion, tuple(CRITERIA) if classification else ("loss",), auto=True)
+    return criterion
+
+
+def loss_of(p: Any, classification: bool) -> Loss:
+    """What tuning descends."""
+    loss = ("cross_entropy" if classification else "mse") if is_auto(p.loss) else p.loss
+    if not callable(loss):
+        losses = ("mse", "cross_entropy") if classification else ("mse",)
+        check_choice("loss", loss, losses, auto=True, function=True)
+    return loss
+
+
+def dropouts_of(p: Any) -> tuple[float, ...]:
+    """The values of dropout to choose from."""
+    return values("dropout", p.dropout, lambda v: 0 <= v < 1, "in [0, 1)")
+
+
+def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
+    """Schedule and regularisation, with the first dropout; the weight decay comes from `weight_decay_of`."""
+    check_integer("batch_size", p.batch_size, 1)
+    if p.patience is not None:
+        check_integer("patience", p.patience, 1, " or None")
+    check_number("input_dropout", p.input_dropout, 0.0, 0.999)
+    if not is_auto(p.weight_decay):
+        check_number("weight_decay", p.weight_decay, 0.0, 1e6, "'auto' or ")
+    if p.max_norm is not None:
+        check_number("max_norm", p.max_norm, 1e-6, np.inf, "None or ")
+    if not callable(p.optimizer):
+        check_choice("optimizer", p.optimizer, ("adam",), function=True)
+    rates, epochs = _schedule_of(p)
+    return TuningSettings(
+        loss=loss,
+        learning_rates=rates,
+        epochs=epochs,
+        patience=p.patience,
+        batch_size=int(p.batch_size),
+        dropout=dropouts_of(p)[0],
+        input_dropout=float(p.input_dropout),
+        max_norm=p.max_norm,
+        optimizer=p.optimizer,
+        n_threads=n_threads,
+    )
+
+
+def _schedule_of(p: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    rates = values("learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0", empty=True)
+    epochs = tuple(p.epochs) if isinstance(p.epochs, Sequence | np.ndarray) else (p.epochs,)
+    if not all(is_integer(e) and e >= 0 for e in epochs):
+        raise ValueError(f"epochs must be a sequence of integers of at least 0, got {p.epochs!r}")
+    if len(rates) != len(epochs):
+        raise ValueError(
+            f"learning_rates and epochs must have the same length, got {len(rates)} and {len(epochs)}"
+        )
+    return rates, tuple(int(e) for e in epochs)
+
+
+def fine_tuning_of(p: Any, tuning: TuningSettings) -> TuningSettings:
+    """Settings of the final tuning, from those of the others."""
+    check_integer("fine_tune_epochs", p.fine_tune_epochs, 0)
+    check_number("fine_tune_learning_rate", p.fine_tune_learning_rate, 0.0, 1e6)
+    rates, epochs = (float(p.fine_tune_learning_rate),), (int(p.fine_tune_epochs),)
+    return replace(tuning, learning_rates=rates, epochs=epochs)
+
+
+def weight_decay_of(p: Any, n_rows: int) -> float:
+    """The weight decay for a number of training rows."""
+    return 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)

@@ -1,0 +1,146 @@
+"""The linear memory of POPmemO and POPmemH: what a layer's features become besides the new neurons.
+
+Both projections come from one eigenproblem of the features' scatter matrices, summed over chunks of rows in
+float64: a float32 memory map is read but never copied as a whole. The columns of a projection have length 1
+and a fixed sign (the largest component is positive), so that equal data give equal networks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from .statistics import chunks
+
+__all__ = ["discriminant_directions", "principal_directions", "projection"]
+
+
+def projection(
+    kind: str, x: np.ndarray, target: np.ndarray, weight: np.ndarray, energy: float = 0.98, ridge: float = 0.1
+) -> np.ndarray:
+    """The directions that ``kind``, "pca" or "lda", finds in the features: (D, m)."""
+    if kind == "pca":
+        return principal_directions(x, weight, energy, ridge)
+    if kind == "lda":
+        return discriminant_directions(x, target, weight, ridge)
+    raise ValueError(f'the memory is made by "pca" or "lda", not by {kind!r}')
+
+
+def principal_directions(
+    x: np.ndarray, weight: np.ndarray, energy: float = 0.98, ridge: float = 0.1
+) -> np.ndarray:
+    """Leading eigenvectors of X'WX + ridge I, the fewest whose eigenvalues make ``energy`` of the total.
+
+    Parameters
+    ----------
+    x : (N, D) array
+        Standardised features; they are centred once more, in float64.
+    weight : (N,) array
+    energy : float
+        Above 0 and at most 1.
+    ridge : float
+
+    Returns
+    -------
+    (D, m) array
+        Orthonormal columns, the largest eigenvalue first.
+
+    Examples
+    --------
+    >>> x = np.array([[2.0, 0.1], [-2.0, 0.1], [2.0, -0.1], [-2.0, -0.1]])
+    >>> principal_directions(x, np.ones(4))
+    array([[1.],
+           [0.]])
+    """
+    if not 0 < energy <= 1:
+        raise ValueError(f"energy must be above 0 and at most 1, not {energy}")
+    everyone = np.ones((len(x), 1), np.float32)
+    mean, _ = _class_means(x, everyone, weight)
+    scatter = _within(x, everyone, weight, mean)
+    values, vectors = linalg.eigh(_with_ridge(scatter, ridge))
+    kept = np.cumsum(np.maximum(values[::-1], 0.0))
+    count = np.searchsorted(kept, energy * kept[-1]) + 1 if len(kept) else 0
+    return _signed(vectors[:, ::-1][:, :count])
+
+
+def discriminant_directions(
+    x: np.ndarray, target: np.ndarray, weight: np.ndarray, ridge: float = 0.1
+) -> np.ndarray:
+    """Leading solutions of Sb v = λ (Sw + ridge I) v, one less than there are classes.
+
+    Parameters
+    ----------
+    x : (N, D) array
+        Standardised features.
+    target : (N, C) array
+        One-hot classes; those without rows (or weight) do not count.
+    weight : (N,) array
+    ridge : float
+
+    Returns
+    -------
+    (D, min(C - 1, D)) array
+        Columns of length 1, the best separating one first.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 0.3], [1.0, -0.3], [-1.0, 0.3], [-1.0, -0.3]])
+    >>> discriminant_directions(x, np.repeat(np.eye(2), 2, axis=0), np.ones(4))
+    array([[1.],
+           [0.]])
+    """
+    means, counts = _class_means(x, target, weight)
+    within = _within(x, target, weight, means)
+    apart = means - counts @ means / counts.sum()
+    between = apart.T @ (counts[:, None] * apart)
+    size = x.shape[1]
+    count = min(np.count_nonzero(counts) - 1, size)
+    if count == 0:
+        return np.zeros((size, 0))
+    try:
+        _, vectors = linalg.eigh(
+            between, _with_ridge(within, ridge), subset_by_index=(size - count, size - 1)
+        )
+    except linalg.LinAlgError:
+        raise ArithmeticError(
+            f"the scatter within classes is singular with ridge {ridge}; raise it"
+        ) from None
+    vectors = vectors[:, ::-1]
+    return _signed(vectors / np.linalg.norm(vectors, axis=0))
+
+
+def _class_means(x: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean of each class, (C, D), and its weight, (C,)."""
+    sums, counts = np.zeros((target.shape[1], x.shape[1])), np.zeros(target.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):  # reported below, in words
+        for rows in chunks(len(x), 2 * x.shape[1]):
+            share = target[rows].T.astype(np.float64) * weight[rows]
+            sums += share @ x[rows].astype(np.float64)
+            counts += share.sum(axis=1)
+    if not (np.isfinite(sums).all() and np.isfinite(counts).all() and counts.sum() > 0):
+        raise FloatingPointError(
+            "the features and weights to be projected must be finite, and not all weights 0"
+        )
+    return sums / np.where(counts > 0, counts, 1.0)[:, None], counts
+
+
+def _within(x: np.ndarray, target: np.ndarray, weight: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Scatter of the features around the means of their classes: (D, D)."""
+    scatter = np.zeros((x.shape[1], x.shape[1]))
+    for rows in chunks(len(x), 2 * x.shape[1]):
+        centred = x[rows].astype(np.float64) - target[rows].astype(np.float64) @ means
+        scatter += (centred.T * weight[rows]) @ centred
+    return scatter
+
+
+def _with_ridge(scatter: np.ndarray, ridge: float) -> np.ndarray:
+    return scatter + ridge * np.eye(len(scatter))
+
+
+def _signed(directions: np.ndarray) -> np.ndarray:
+    """The same directions with each column's largest component positive; a near tie goes to the first."""
+    if not directions.size:
+        return directions
+    size = np.abs(directions)
+    leading = np.argmax(size > (1 - 1e-8) * size.max(axis=0), axis=0)
+    return directions * np.sign(directions[leading, np.arange(directions.shape[1])])

@@ -1,0 +1,285 @@
+"""BLS, the broad learning system (Chen and Liu 2018), as the paper compares with it.
+
+Two hidden layers, both of which the head sees: feature nodes, random maps of the input of which the first
+windows are fine-tuned as sparse autoencoders, and enhancement nodes, random sigmoids of all the feature nodes
+there are. Only the head is fitted, by ridge regression, and what a growth step adds extends it exactly. A map
+with bias is an array whose last row is the bias, as in the method's formulas [X 1] W.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from torch import nn
+
+from ..admm import sparse_code
+from ..engines import assign_head
+from ..events import GrowthStep, PhaseStarted
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
+from ..incremental_ridge import IncrementalRidge, feature_moments
+from ..kernels import compiled_features
+from ..kernels.threads import map_rows
+from ..network import Block, Layer
+from ..operators import PERCEPTRON, OperatorSet
+from ..scores import Score, evaluate
+
+__all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
+
+#: Deviation of an enhancement node's argument over the training rows; the original, too, shrinks it to 0.8.
+SHRINK = 0.8
+_LINEAR = replace(PERCEPTRON, activation="identity")
+_CHUNK_ROWS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class BroadSettings(GrowthSettings):
+    """Sizes, threshold and regularisation.
+
+    Attributes
+    ----------
+    n_min, n_step, max_neurons : nodes of the first step, of every further one and at most, in each layer
+    window_size : feature nodes that are drawn, and at first fine-tuned, together
+    ridges : penalties of the head on standardised features; the first step chooses from several
+    mu, admm_iterations : of the sparse autoencoders, as `opgrow.admm.sparse_code` takes them
+    feature_activation : "sigmoid", the paper's, or "identity", the original's
+    """
+
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 300
+    window_size: int = 10
+    block_threshold: float = 1e-4
+    ridges: tuple[float, ...] = (1.0,)
+    mu: float = 1e-3
+    admm_iterations: int = 500
+    feature_activation: str = "sigmoid"
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Nodes with their head; a step makes another one, which is kept or thrown away as a whole.
+
+    Attributes
+    ----------
+    windows, enhancements : blocks of the two layers
+    enhancing : (p,) which of all nodes, in the order in which they were added, are enhancement nodes
+    columns : (N, p) values of all nodes in that order, of the training and then the validation rows
+    regression : on the training rows
+    weight, intercept : (p, C) and (C,) its solution in single precision, in that order
+    """
+
+    windows: list[Block]
+    enhancements: list[Block]
+    enhancing: np.ndarray
+    columns: list[np.ndarray]
+    regression: IncrementalRidge
+    weight: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def width(self) -> int:
+        return sum(block.n_neurons for block in self.windows)
+
+    def head(self) -> nn.Linear:
+        """The head of the network, which sees the first layer's nodes before those of the second."""
+        head = nn.Linear(*self.weight.shape)
+        assign_head(head, self.weight[np.argsort(self.enhancing, kind="stable")], self.intercept)
+        return head
+
+    def n_parameters(self) -> int:
+        hidden = sum(block.n_parameters() for block in [*self.windows, *self.enhancements])
+        return hidden + self.weight.size + self.intercept.size
+
+
+@dataclass(frozen=True)
+class _GrownBroad(GrownLayer):
+    """Feature nodes as the layer, and the enhancement nodes on top of them."""
+
+    enhancements: Layer
+
+    @property
+    def n_neurons(self) -> int:
+        return self.layer.n_neurons + self.enhancements.n_neurons
+
+
+class BroadGrowth(Growth):
+    """Growth of feature and enhancement nodes at the same time."""
+
+    broad = True
+    settings: BroadSettings
+
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+        settings = self.settings
+        kept: _Trial | None = None
+        score: Score | None = None
+        for step_number in count(1):
+            width = 0 if kept is None else kept.width
+            size = min(settings.n_step if width else settings.n_min, settings.max_neurons - width)
+            if size <= 0 or (score is not None and self.enough(score)):
+                break
+            self.emit(PhaseStarted("search", number, step_number, 1))
+            clock = time.perf_counter()
+            trial = self._widen(kept, step_number, size, parts)
+            step = self._step(step_number, trial, parts, score, 2 * size, clock)
+            self._record(step)
+            if not step.accepted:
+                break
+            kept, score = trial, step.score
+        assert kept is not None
+        assert score is not None
+        return _GrownBroad(Layer(kept.windows), kept.head(), score, Layer(kept.enhancements))
+
+    def layers_with(self, grown: GrownLayer) -> list[Layer]:
+        assert isinstance(grown, _GrownBroad)
+        return [grown.layer, grown.enhancements]
+
+    def _step(
+        self,
+        number: int,
+        trial: _Trial,
+        parts: list[Part],
+        before: Score | None,
+        n_neurons: int,
+        clock: float,
+    ) -> GrowthStep:
+        """The record of a step, and so its decision."""
+        train, scored = parts[0], parts[-1]
+        outputs = [_outputs(trial, columns, self.n_threads) for columns in trial.columns]
+        score = evaluate(self.settings.criterion, "mse", outputs[-1], scored.target, scored.weight)
+        improvement = None if before is None else score.improvement_over(before)
+        return GrowthStep(
+            "block",
+            1,
+            number,
+            improvement is None or improvement >= self.settings.block_threshold,
+            score,
+            improvement,
+            trial.n_parameters(),
+            operator_set=PERCEPTRON,
+            n_neurons=n_neurons,
+            search_seconds=time.perf_counter() - clock,
+            train_loss=evaluate("loss", "mse", outputs[0], train.target, train.weight).value,
+        )
+
+    def _widen(self, kept: _Trial | None, number: int, size: int, parts: list[Part]) -> _Trial:
+        """Add feature nodes and then, on top of all of these, enhancement nodes; extend the regression."""
+        columns = [part.accepted for part in parts] if kept is None else kept.columns
+        enhancing = np.zeros(0, bool) if kept is None else kept.enhancing
+        windows = self._windows(number, size, parts[0])
+        new = [self._values(windows, part.x) for part in parts]
+        features = [np.concatenate([c[:, ~enhancing], n], axis=1) for c, n in zip(columns, new, strict=True)]
+        enhancement = self._enhancement(number, size, features[0], parts[0].weight)
+        new = [
+            np.concatenate([n, self._values([enhancement], f)], axis=1)
+            for n, f in zip(new, features, strict=True)
+        ]
+        regression = self._regression(new[0]) if kept is None else kept.regression.extend(new[0])
+        weight, intercept = regression.head()
+        held = [np.concatenate(pair, axis=1) for pair in zip(columns[1:], new[1:], strict=True)]
+        return _Trial(
+            [*([] if kept is None else kept.windows), *windows],
+            [*([] if kept is None else kept.enhancements), enhancement],
+            np.concatenate([enhancing, np.repeat([False, True], size)]),
+            [regression.features, *held],
+            regression,
+            weight.astype(np.float32),
+            intercept.astype(np.float32),
+        )
+
+    def _windows(self, number: int, size: int, train: Part) -> list[Block]:
+        """Feature nodes with deviation 1 before the activation; those of the first step have sparse maps."""
+        settings = self.settings
+        rng = np.random.default_rng([self.seed, 1, number, 0])
+        operators = replace(_LINEAR, activation=settings.feature_activation)
+        blocks = []
+        for start in range(0, size, settings.window_size):
+            window = min(settings.window_size, size - start)
+            weights = rng.uniform(-1.0, 1.0, size=(train.x.shape[1] + 1, window))
+            if number == 1:
+                weights = sparse_map(
+                    train.x, train.weight, weights, settings.mu, settings.admm_iterations, self.n_threads
+                )
+            mean, scale = feature_moments(_linear(train.x, weights, self.n_threads), train.weight)
+            weights[-1] -= mean
+            blocks.append(_block(weights / scale, operators))
+        return blocks
+
+    def _enhancement(self, number: int, size: int, features: np.ndarray, weight: np.ndarray) -> Block:
+        """Enhancement nodes; their arguments are scaled but not shifted, so that the sigmoids differ."""
+        rng = np.random.default_rng([self.seed, 1, number, 1])
+        weights = orthonormal(rng.uniform(-1.0, 1.0, size=(features.shape[1] + 1, size)))
+        _, scale = feature_moments(_linear(features, weights, self.n_threads), weight)
+        return _block(weights * (SHRINK / scale), PERCEPTRON)
+
+    def _regression(self, features: np.ndarray) -> IncrementalRidge:
+        """The first regression; of several ridges, with the one of the least leave-one-out error."""
+        target, weight = self.problem.target, self.problem.weight
+        tried = [
+            IncrementalRidge.start(target, weight, ridge, self.n_threads).extend(features)
+            for ridge in self.settings.ridges
+        ]
+        return min(tried, key=IncrementalRidge.leave_one_out) if len(tried) > 1 else tried[0]
+
+    def _values(self, blocks: Sequence[Block], x: np.ndarray) -> np.ndarray:
+        """What the blocks compute, side by side."""
+        parts = [
+            compiled_features(
+                x,
+                block.weight.detach().numpy(),
+                block.bias.detach().numpy(),
+                block.operator_set,
+                self.n_threads,
+            )
+            for block in blocks
+        ]
+        return np.concatenate(parts, axis=1)
+
+
+def sparse_map(
+    x: np.ndarray, weight: np.ndarray, start: np.ndarray, mu: float, iterations: int, n_threads: int = 1
+) -> np.ndarray:
+    """Fine-tune a window's random map (D + 1, window) as a sparse autoencoder.
+
+    Returns W' for the W with the least 1/2 ||A W - [X 1]||² + mu ||W||_1, where A = [X 1] start.
+    """
+    seen = np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
+    return sparse_code(_linear(x, start, n_threads), seen, mu, iterations, weight=weight).T
+
+
+def orthonormal(weights: np.ndarray) -> np.ndarray:
+    """Orthonormal columns that span the same; orthonormal rows where there are more columns than rows."""
+    if weights.shape[1] > weights.shape[0]:
+        return orthonormal(weights.T).T
+    return np.linalg.qr(weights)[0]
+
+
+def _linear(x: np.ndarray, weights: np.ndarray, n_threads: int) -> np.ndarray:
+    """[X 1] weights, as a block computes it."""
+    with np.errstate(over="ignore"):  # the moments of the result tell
+        weight, bias = weights[:-1].astype(np.float32), weights[-1].astype(np.float32)
+    return compiled_features(x, weight, bias, _LINEAR, n_threads)
+
+
+def _block(weights: np.ndarray, operators: OperatorSet) -> Block:
+    block = Block(len(weights) - 1, weights.shape[1], operators, norm=None)
+    assign_head(block, weights[:-1], weights[-1])
+    return block
+
+
+def _outputs(trial: _Trial, columns: np.ndarray, n_threads: int) -> np.ndarray:
+    """The head's outputs, in double precision as the network has them."""
+    weight, intercept = trial.weight.astype(np.float64), trial.intercept.astype(np.float64)
+
+    def compute(start: int, stop: int) -> np.ndarray:
+        with np.errstate(all="ignore"):  # the score tells
+            return (columns[start:stop].astype(np.float64) @ weight + intercept).astype(np.float32)
+
+    return np.concatenate(map_rows(compute, len(columns), _CHUNK_ROWS, n_threads))
+
+
+#: Broad learning system: feature nodes, enhancement nodes, and a head in closed form that sees both.
+BLS = Method("BLS", BroadGrowth)
