@@ -333,10 +333,11 @@ class ReferenceEngine:
                 parts.append((raw - raw.mean(dim=0)) / deviation * scale + shift)
             x = _dropout(torch.cat(parts, dim=1), settings.dropout, generator)
         features, head_set = torch.cat([frozen, x], dim=1), self.shape.head_set
+        weight_out, bias_out = self.head
         if head_set is None:
-            outputs = features @ self.head[0] + self.head[1]
+            outputs = features @ weight_out + bias_out
         else:
-            outputs = reference.features(features, *self.head, head_set)
+            outputs = reference.features(features, weight_out, bias_out, head_set)
         return (row_losses(settings.loss, outputs, target) * weight).mean()
 
     def _limit_norms(self) -> None:

@@ -43,10 +43,10 @@ __all__ = [
     "Method",
     "Part",
     "Problem",
+    "block_outputs",
     "copy_layer",
     "first_part",
     "fold_norm",
-    "standard_features",
     "whole",
 ]
 
@@ -121,7 +121,7 @@ class Part:
         return TuningData(self.x, self.accepted, self.target, self.weight)
 
     def accept(self, block: Block, n_threads: int) -> None:
-        self.accepted = np.concatenate([self.accepted, standard_features(block, self.x, n_threads)], axis=1)
+        self.accepted = np.concatenate([self.accepted, block_outputs(block, self.x, n_threads)], axis=1)
 
     def next_layer(self) -> Part:
         return Part(self.accepted, self.accepted[:, :0], self.target, self.weight)
@@ -302,15 +302,16 @@ def whole(problem: Problem) -> TuningData:
     return first_part(problem).tuning_data()
 
 
-def standard_features(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:
-    """Features of a block whose scale is 1 and shift is 0, as the accepted ones are."""
+def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:
+    """What a batch-normalised block hands on for rows of its inputs: (N, D) to (N, d)."""
     raw = compiled_features(
         x, block.weight.detach().numpy(), block.bias.detach().numpy(), block.operator_set, n_threads
     )
-    assert block.norm.running_mean is not None
-    assert block.norm.running_var is not None
-    raw -= block.norm.running_mean.numpy()
-    raw /= np.sqrt(block.norm.running_var.numpy() + np.float32(NORM_EPSILON))
+    norm = block.norm
+    raw -= norm.running_mean.numpy()
+    raw /= np.sqrt(norm.running_var.numpy() + np.float32(NORM_EPSILON))
+    raw *= norm.weight.detach().numpy()
+    raw += norm.bias.detach().numpy()
     return raw
 
 

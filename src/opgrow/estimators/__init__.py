@@ -12,6 +12,18 @@ from .hemlgop import (
     HoMLRNRegressor,
 )
 from .pln import PLNClassifier, PLNRegressor
+from .pop import (
+    PMLPClassifier,
+    PMLPRegressor,
+    POPClassifier,
+    POPFastClassifier,
+    POPFastRegressor,
+    POPMemHClassifier,
+    POPMemHRegressor,
+    POPMemOClassifier,
+    POPMemORegressor,
+    POPRegressor,
+)
 
 __all__ = [
     "BLSClassifier",
@@ -26,4 +38,14 @@ __all__ = [
     "HoMLRNRegressor",
     "PLNClassifier",
     "PLNRegressor",
+    "PMLPClassifier",
+    "PMLPRegressor",
+    "POPClassifier",
+    "POPFastClassifier",
+    "POPFastRegressor",
+    "POPMemHClassifier",
+    "POPMemHRegressor",
+    "POPMemOClassifier",
+    "POPMemORegressor",
+    "POPRegressor",
 ]

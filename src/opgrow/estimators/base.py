@@ -28,7 +28,7 @@ from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows, standardized
 from ..scores import probabilities
 
-__all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight"]
+__all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
 #: Below this many rows a validation split decides by luck; scores are then taken on the training data.
 MIN_VALIDATION_ROWS = 8
@@ -164,20 +164,26 @@ class GrowingEstimator(BaseEstimator):
         save(self, path)
 
 
-def with_class_weight(family_init: Callable[..., None]) -> Callable[..., None]:
-    """The ``__init__`` of a family's classifiers: the family's, and ``class_weight`` before ``device``."""
+def with_parameters(family_init: Callable[..., None], before: str, **defaults: Any) -> Callable[..., None]:
+    """A family's ``__init__`` with further parameters, which stand before the given one."""
 
-    def __init__(self: Any, *, class_weight: Any = None, **parameters: Any) -> None:
-        family_init(self, **parameters)
-        self.class_weight = class_weight
+    def __init__(self: Any, **parameters: Any) -> None:
+        family_init(self, **{name: value for name, value in parameters.items() if name not in defaults})
+        for name, default in defaults.items():
+            setattr(self, name, parameters.get(name, default))
 
     # scikit-learn, help() and editors read the parameters from the signature.
-    own = inspect.signature(__init__).parameters["class_weight"]
+    own = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d) for n, d in defaults.items()]
     shared = list(inspect.signature(family_init).parameters.values())
-    place = [parameter.name for parameter in shared].index("device")
-    signature = inspect.Signature([*shared[:place], own, *shared[place:]])
+    place = [parameter.name for parameter in shared].index(before)
+    signature = inspect.Signature([*shared[:place], *own, *shared[place:]])
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
+
+
+def with_class_weight(family_init: Callable[..., None]) -> Callable[..., None]:
+    """The ``__init__`` of a family's classifiers: the family's, and ``class_weight`` before ``device``."""
+    return with_parameters(family_init, "device", class_weight=None)
 
 
 class ClassifierFace(ClassifierMixin, GrowingEstimator):

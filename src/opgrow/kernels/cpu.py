@@ -17,7 +17,6 @@ from .cpu_pools import (
     MAXIMUM,
     SUM,
     TILE,
-    fill_reach,
     load_weights,
     pool_tile,
     pool_tile_all,
@@ -58,16 +57,19 @@ def all_pools(nodal, x, weight, out):
 
 @compiled()
 def one_pool(nodal, pool, x, weight, out):
-    """Pool psi(x, weight) in one way, into out (N, d)."""
+    """Pool psi(x, weight) in one way, into out (N, d).
+
+    Near forms are left alone: they may round differently, and whether a tile can use them depends on all its
+    rows, but a prediction should not depend on the rows beside it.
+    """
     n_inputs = x.shape[1]
-    y, w, far = rooms(n_inputs)
+    y, w, nowhere = rooms(n_inputs)
     state, where = np.empty(3 * TILE, np.float32), np.empty(TILE, np.int32)
     for start in range(0, x.shape[0], TILE):
         rows = min(TILE, x.shape[0] - start)
         _transpose_tile(x, start, rows, y)
-        fill_reach(nodal, y, n_inputs, far)
         for i in range(weight.shape[1]):
             load_weights(weight, i, w)
-            pool_tile(nodal, pool, y, w, far, n_inputs, state, where)
+            pool_tile(nodal, pool, y, w, nowhere, n_inputs, state, where)
             for r in range(rows):
                 out[start + r, i] = state[r]

@@ -34,13 +34,12 @@ from .cpu_pools import (
     within_reach,
 )
 
-
 #: Inputs of a neuron whose values are stored at once.
 _CHUNK = 48
 
 
 def _sum_gradient(by_weight: Any) -> Any:
-    """Build the gradient of the sum by the weights of one neuron, for a tile. Rows may be added in any order."""
+    """Build the gradient of the sum by the weights of one neuron; rows may be added in any order."""
 
     @compiled(fastmath=REORDER)
     def add(y, w, g, n_inputs, gradient):

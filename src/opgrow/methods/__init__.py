@@ -3,5 +3,18 @@
 from .bls import BLS
 from .hemlgop import HEMLGOP, HEMLRN, HOMLGOP, HOMLRN
 from .pln import PLN
+from .pop import PMLP, POP, POPFAST, POPMEMH, POPMEMO
 
-__all__ = ["BLS", "HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "PLN"]
+__all__ = [
+    "BLS",
+    "HEMLGOP",
+    "HEMLRN",
+    "HOMLGOP",
+    "HOMLRN",
+    "PLN",
+    "PMLP",
+    "POP",
+    "POPFAST",
+    "POPMEMH",
+    "POPMEMO",
+]

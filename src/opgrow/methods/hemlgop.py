@@ -21,8 +21,8 @@ from ..growth import (
     Method,
     Part,
     Problem,
+    block_outputs,
     fold_norm,
-    standard_features,
 )
 from ..network import Block, Layer
 from ..operators import OperatorSet
@@ -230,9 +230,7 @@ class BlockGrowth(Growth):
         assign_moments(block, winner.mean, winner.variance)
         weight, bias = winner.head, winner.intercept
         if self.settings.logits:
-            features = np.concatenate(
-                [train.accepted, standard_features(block, train.x, self.n_threads)], axis=1
-            )
+            features = np.concatenate([train.accepted, block_outputs(block, train.x, self.n_threads)], axis=1)
             outputs = features @ weight.astype(np.float32) + bias.astype(np.float32)
             factor = temperature(outputs, train.target, train.weight)
             weight, bias = weight * factor, bias * factor

@@ -1,0 +1,318 @@
+"""POP, its fast and remembering variants, and PMLP: layers of a given width, one after the other.
+
+A new hidden layer is trained with a head of its own, once for every operator set in question, and the best
+one stays (`opgrow.population`). Then the head is discarded, the layer is frozen, and the next one grows on
+its outputs.
+
+* POP: the head consists of GOP neurons, too. Which operators go with which is found greedily: a random set
+  for the hidden layer, then the best for the head, then the best for the hidden layer, and both once more.
+* POPfast: the head is linear, so one pass finds the operators.
+* POPmemO and POPmemH: POPfast with a linear memory of what a layer has seen. In O the projection of a layer's
+  inputs stands beside its neurons. In H it is put beside them only when a further layer is to see it.
+* PMLP: perceptrons, so there is nothing to find.
+
+References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputing 2017; Tran et al.,
+"Progressive operational perceptron with memory", arXiv 1808.06377.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from ..engines import TuningSettings, assign_block, assign_head, assign_moments
+from ..events import CandidateFinished, EpochFinished, Event, GrowthStep, PhaseStarted
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, block_outputs
+from ..memory import projection
+from ..network import Block, Layer
+from ..operators import OperatorSet
+from ..population import Member, Outcome, Trained, draw_start, train_population
+from ..scores import Score
+from ..search import Candidate
+from ..tuning import TuningResult, tune
+
+__all__ = ["PMLP", "POP", "POPFAST", "POPMEMH", "POPMEMO", "POPGrowth", "POPMethod", "POPSettings"]
+
+#: Passes of POP's search: twice the head, twice the hidden layer.
+_PASSES = 4
+
+
+@dataclass(frozen=True)
+class POPMethod(Method):
+    """What distinguishes the methods of this family.
+
+    Attributes
+    ----------
+    neurons_in_head : the head has operators, too, and is not linear
+    memory : where a projection of a layer's inputs goes: "output" or "hidden" (see above), or None
+    """
+
+    neurons_in_head: bool = False
+    memory: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class POPSettings(GrowthSettings):
+    """Widths of the layers, what to search, and how candidates are trained.
+
+    ``weight_range`` None is 1.5 / sqrt(inputs). ``memory`` is "pca" or "lda".
+    """
+
+    sets: tuple[OperatorSet, ...]
+    tuning: TuningSettings
+    widths: tuple[int, ...]
+    weight_range: float | None = None
+    memory: str = "pca"
+    memory_energy: float = 0.98
+    memory_ridge: float = 0.1
+
+
+class POPGrowth(Growth):
+    """Growth by whole layers."""
+
+    method: POPMethod
+    settings: POPSettings
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: POPMethod,
+        settings: POPSettings,
+        seed: int,
+        emit: Callable[[Event], None] = lambda event: None,
+    ) -> None:
+        super().__init__(problem, method, settings, seed, emit)
+        # For the memory "hidden": the inputs of the layer before, and that layer with its memory.
+        self.before: list[np.ndarray] = []
+        self.remembering: Layer | None = None
+
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+        """Train a layer of the given width for every operator set in question, and keep the best."""
+        blocks: list[Block] = []
+        if self.method.memory == "output":
+            blocks = [self._memory(parts[0].x, parts[0])]
+            for part in parts:
+                part.accept(blocks[0], self.n_threads)
+        elif self.method.memory == "hidden" and number > 1:
+            self._remember(parts)
+        self.before = [part.x for part in parts]
+        if len(self.settings.sets) == 1 and not self.method.neurons_in_head:
+            trained, result = self._train_alone(number, parts, blocks)
+        else:
+            trained = self._search(number, parts, blocks)
+            result = self._tune(
+                trained.block, trained.head, parts, replace(self.settings.tuning, **_NO_EPOCHS)
+            )
+        for part in parts:
+            part.accept(trained.block, self.n_threads)
+        return GrownLayer(Layer([*blocks, trained.block]), trained.head, result.best)
+
+    def layers_with(self, grown: GrownLayer) -> list[Layer]:
+        if self.remembering is None:
+            return super().layers_with(grown)
+        return [*self.layers[:-1], self.remembering, grown.layer]
+
+    # --- training ---
+
+    def _search(self, number: int, parts: list[Part], blocks: Sequence[Block]) -> Trained:
+        """The best candidate over all passes; a pass goes on with the operators that the one before found."""
+        sets, in_head = self.settings.sets, self.method.neurons_in_head
+        hidden = sets[np.random.default_rng([self.seed, number, 0]).integers(len(sets))]
+        head: OperatorSet | None = None
+        best: Trained | None = None
+        for count in range(1, (_PASSES if in_head else 1) + 1):
+            for_head = in_head and count % 2 == 1
+            members = [Member(hidden, s) if for_head else Member(s, head) for s in sets]
+            clock = time.perf_counter()
+            trained, outcomes = self._train_pass(number, count, parts, members)
+            kept = best is None or trained.outcome.score.better_than(best.outcome.score)
+            reach, seconds = self._weight_range(parts), time.perf_counter() - clock
+            step = self._describe_pass(number, count, trained, outcomes, reach, blocks)
+            self._record(replace(step, accepted=kept, search_seconds=seconds))
+            hidden, head = trained.outcome.member.hidden, trained.outcome.member.head
+            best = trained if kept else best
+        assert best is not None
+        return best
+
+    def _train_pass(
+        self, number: int, count: int, parts: list[Part], members: Sequence[Member]
+    ) -> tuple[Trained, list[Outcome]]:
+        self.emit(PhaseStarted("search", number, count, len(members)))
+        best: Score | None = None
+        done = 0
+
+        def report(outcome: Outcome) -> None:
+            nonlocal best, done
+            done += 1
+            if best is None or outcome.score.better_than(best):
+                best = outcome.score
+            self.emit(CandidateFinished("search", number, count, done, len(members), best))
+
+        rng = np.random.default_rng([self.seed, number, count])
+        start = draw_start(*self._sizes(number, parts), self._weight_range(parts), rng)
+        data = [part.tuning_data() for part in parts]
+        return train_population(
+            members,
+            start,
+            data[0],
+            self.settings.tuning,
+            self.settings.criterion,
+            int(rng.integers(1, 2**63)),
+            data[1] if len(data) > 1 else None,
+            report,
+        )
+
+    def _train_alone(
+        self, number: int, parts: list[Part], blocks: Sequence[Block]
+    ) -> tuple[Trained, TuningResult]:
+        """The only candidate there is; its epochs are reported like those of any tuning."""
+        [operator_set] = self.settings.sets
+        tuning = self.settings.tuning
+        self.emit(PhaseStarted("tune", number, 1, sum(tuning.epochs), operator_set))
+        clock = time.perf_counter()
+        rng = np.random.default_rng([self.seed, number, 1])
+        start = draw_start(*self._sizes(number, parts), self._weight_range(parts), rng)
+        block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
+        size = block.n_neurons
+        assign_block(block, start.hidden, np.zeros(size), np.ones(size), np.zeros(size))
+        head = nn.Linear(*start.head.shape)
+        assign_head(head, start.head, np.zeros(start.head.shape[1]))
+        result = self._tune(block, head, parts, tuning, rng, number)
+        outcome = Outcome(Member(operator_set), result.best, result.best_epoch, len(result.curve), 0)
+        size_with = self._network(self._layers_so_far(blocks, block), head).n_parameters()
+        self._record(
+            GrowthStep(
+                "block",
+                number,
+                1,
+                True,
+                result.best,
+                None,
+                size_with,
+                operator_set=operator_set,
+                n_neurons=size,
+                curve=result.curve,
+                best_epoch=result.best_epoch,
+                skipped_batches=result.skipped_batches,
+                dropout=tuning.dropout,
+                tuning_seconds=time.perf_counter() - clock,
+            )
+        )
+        return Trained(outcome, block, head), result
+
+    def _tune(
+        self,
+        block: Block,
+        head: nn.Linear | Block,
+        parts: list[Part],
+        tuning: TuningSettings,
+        rng: np.random.Generator | None = None,
+        number: int = 0,
+    ) -> TuningResult:
+        """Tune block and head; without epochs, only take the statistics and the score of the network."""
+        data = [part.tuning_data() for part in parts]
+        return tune(
+            [Layer([block])],
+            head,
+            data[0],
+            tuning,
+            self.settings.criterion,
+            rng or np.random.default_rng(0),
+            data[1] if len(data) > 1 else None,
+            lambda epoch: self.emit(EpochFinished("tune", number, 1, epoch)),
+        )
+
+    def _sizes(self, number: int, parts: list[Part]) -> tuple[int, int, int, int]:
+        width, part = self.settings.widths[number - 1], parts[0]
+        return part.x.shape[1], width, part.accepted.shape[1], part.target.shape[1]
+
+    def _weight_range(self, parts: list[Part]) -> float:
+        given = self.settings.weight_range
+        return 1.5 / float(np.sqrt(parts[0].x.shape[1])) if given is None else given
+
+    def _layers_so_far(self, blocks: Sequence[Block], block: Block) -> list[Layer]:
+        grown = GrownLayer(Layer([*blocks, block]), nn.Identity(), Score(0.0, 0.0))
+        return self.layers_with(grown)
+
+    def _describe_pass(
+        self,
+        number: int,
+        count: int,
+        trained: Trained,
+        outcomes: Sequence[Outcome],
+        reach: float,
+        blocks: Sequence[Block],
+    ) -> GrowthStep:
+        outcome = trained.outcome
+        finite = [o for o in outcomes if np.isfinite([o.score.value, o.score.loss]).all()]
+        sign = 1.0 if outcome.score.higher_is_better else -1.0
+        finite.sort(key=lambda o: (-sign * o.score.value, o.score.loss))
+        return GrowthStep(
+            "search",
+            number,
+            count,
+            True,
+            outcome.score,
+            None,
+            self._network(self._layers_so_far(blocks, trained.block), trained.head).n_parameters(),
+            operator_set=outcome.member.hidden,
+            n_neurons=trained.block.n_neurons,
+            candidates=[
+                Candidate(o.member.hidden, reach, 0.0, sign * o.score.value, o.score.loss, o.member.head)
+                for o in finite
+            ],
+            invalid_candidates=len(outcomes) - len(finite),
+            best_epoch=outcome.best_epoch,
+            skipped_batches=sum(o.skipped_batches for o in outcomes),
+            dropout=self.settings.tuning.dropout,
+            head_operators=outcome.member.head,
+        )
+
+    # --- memory ---
+
+    def _memory(self, x: np.ndarray, train: Part) -> Block:
+        """A linear block that projects ``x``, with its statistics over the training rows."""
+        settings = self.settings
+        directions = projection(
+            settings.memory,
+            x,
+            train.target,
+            train.weight,
+            settings.memory_energy,
+            settings.memory_ridge,
+        )
+        size = directions.shape[1]
+        block = Block(x.shape[1], size, OperatorSet("multiplication", "sum", "identity"))
+        assign_block(block, directions, np.zeros(size), np.ones(size), np.zeros(size))
+        raw = (x @ directions.astype(np.float32)).astype(np.float64)
+        share = train.weight / train.weight.sum(dtype=np.float64)
+        mean = share @ raw
+        assign_moments(block, mean, share @ np.square(raw - mean))
+        return block
+
+    def _remember(self, parts: list[Part]) -> None:
+        """Put a memory of the layer before's inputs beside its outputs."""
+        memory = self._memory(self.before[0], parts[0])
+        self.remembering = Layer([*self.layers[-1], memory])
+        for part, x in zip(parts, self.before, strict=True):
+            part.x = np.concatenate([part.x, block_outputs(memory, x, self.n_threads)], axis=1)
+
+
+_NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}
+
+
+#: GOP neurons in hidden layers and head.
+POP = POPMethod("POP", POPGrowth, neurons_in_head=True)
+#: A linear head.
+POPFAST = POPMethod("POPFast", POPGrowth)
+#: A linear head that also sees a projection of the last layer's inputs.
+POPMEMO = POPMethod("POPMemO", POPGrowth, memory="output")
+#: Layers that also see a projection of the inputs of the layer before.
+POPMEMH = POPMethod("POPMemH", POPGrowth, memory="hidden")
+#: Perceptrons.
+PMLP = POPMethod("PMLP", POPGrowth)
