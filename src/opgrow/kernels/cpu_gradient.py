@@ -38,7 +38,15 @@ from .cpu_pools import (
 _CHUNK = 48
 
 
-def _sum_gradient(by_weight: Any) -> Any:
+def _second(by_weight: Any) -> Any:
+    @compiled(inline="always")
+    def slope(y, w):
+        return by_weight(y, w)[1]
+
+    return slope
+
+
+def _sum_gradient(slope: Any) -> Any:
     """Build the gradient of the sum by the weights of one neuron; rows may be added in any order."""
 
     @compiled(fastmath=REORDER)
@@ -46,7 +54,7 @@ def _sum_gradient(by_weight: Any) -> Any:
         for k in range(n_inputs):
             w0, total = item(w, k), ZERO
             for r in range(TILE):
-                total += item(g, r) * by_weight(item(y, k * TILE + r), w0)[1]
+                total += item(g, r) * slope(item(y, k * TILE + r), w0)
             gradient[k] += total
 
     return add
@@ -80,16 +88,16 @@ def _store(function: Any) -> Any:
     return store
 
 
-_sum_exponential = _sum_gradient(nodals.exponential_by_weight)
-_sum_harmonic = _sum_gradient(nodals.harmonic_by_weight)
-_sum_gaussian = _sum_gradient(nodals.gaussian_by_weight)
-_sum_dog = _sum_gradient(nodals.dog_by_weight)
-_sum_pygop_quadratic = _sum_gradient(nodals.pygop_quadratic_by_weight)
-_sum_pygop_dog = _sum_gradient(nodals.pygop_dog_by_weight)
-_sum_exponential_near = _sum_gradient(nodals.exponential_near_by_weight)
-_sum_harmonic_near = _sum_gradient(nodals.harmonic_near_by_weight)
-_sum_gaussian_near = _sum_gradient(nodals.gaussian_near_by_weight)
-_sum_dog_near = _sum_gradient(nodals.dog_near_by_weight)
+_sum_exponential = _sum_gradient(nodals.exponential_slope)
+_sum_harmonic = _sum_gradient(_second(nodals.harmonic_by_weight))
+_sum_gaussian = _sum_gradient(_second(nodals.gaussian_by_weight))
+_sum_dog = _sum_gradient(_second(nodals.dog_by_weight))
+_sum_pygop_quadratic = _sum_gradient(_second(nodals.pygop_quadratic_by_weight))
+_sum_pygop_dog = _sum_gradient(_second(nodals.pygop_dog_by_weight))
+_sum_exponential_near = _sum_gradient(nodals.exponential_near_slope)
+_sum_harmonic_near = _sum_gradient(_second(nodals.harmonic_near_by_weight))
+_sum_gaussian_near = _sum_gradient(_second(nodals.gaussian_near_by_weight))
+_sum_dog_near = _sum_gradient(_second(nodals.dog_near_by_weight))
 _both_exponential = _store_both(nodals.exponential_by_weight)
 _both_harmonic = _store_both(nodals.harmonic_by_weight)
 _both_gaussian = _store_both(nodals.gaussian_by_weight)

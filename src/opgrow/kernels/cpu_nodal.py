@@ -238,3 +238,14 @@ def dog_near_by_weight(y, w):
     a = w * (y * y)
     e = exp2_unbounded(-a * LOG2E)
     return w * y * e, y * e * (ONE - a)
+
+
+@compiled(inline="always")
+def exponential_slope(y, w):
+    """The derivative by the weight alone, which needs no exp(x) - 1."""
+    return y * bounded_exp2(w * LOG2E * y) if abs(w * y) <= CLAMP else ZERO
+
+
+@compiled(inline="always")
+def exponential_near_slope(y, w):
+    return y * exp2_unbounded(w * LOG2E * y)

@@ -215,7 +215,10 @@ _largest_dog = _largest(nodals.dog)
 _largest_pygop_quadratic = _largest(nodals.pygop_quadratic)
 _largest_pygop_dog = _largest(nodals.pygop_dog)
 # It grows with w y: the maximum of the products is enough.
-_largest_exponential = _largest_multiplication
+_largest_exponential = _largest_exponential_near = _largest_multiplication
+_largest_harmonic_near = _largest(nodals.harmonic_near)
+_largest_gaussian_near = _largest(nodals.gaussian_near)
+_largest_dog_near = _largest(nodals.dog_near)
 
 
 @compiled()
@@ -335,7 +338,7 @@ def _all(nodal, y, w, n_inputs, state):
 
 
 @compiled()
-def _find_largest(nodal, y, w, n_inputs, state, where):
+def _far_largest(nodal, y, w, n_inputs, state, where):
     if nodal == MULTIPLICATION:
         _largest_multiplication(y, w, n_inputs, state, where)
     elif nodal == EXPONENTIAL:
@@ -355,17 +358,33 @@ def _find_largest(nodal, y, w, n_inputs, state, where):
 
 
 @compiled()
+def _near_largest(nodal, y, w, n_inputs, state, where):
+    if nodal == EXPONENTIAL:
+        _largest_exponential_near(y, w, n_inputs, state, where)
+    elif nodal == HARMONIC:
+        _largest_harmonic_near(y, w, n_inputs, state, where)
+    elif nodal == GAUSSIAN:
+        _largest_gaussian_near(y, w, n_inputs, state, where)
+    else:
+        _largest_dog_near(y, w, n_inputs, state, where)
+
+
+@compiled()
 def pool_tile(nodal, pool, y, w, far, n_inputs, state, where):
     """One pool of one neuron for a tile, in state[:TILE]; for maxima, the first input that has it."""
+    near = within_reach(w, far, n_inputs)
     if pool == MAXIMUM:
-        _find_largest(nodal, y, w, n_inputs, state, where)
+        if near:
+            _near_largest(nodal, y, w, n_inputs, state, where)
+        else:
+            _far_largest(nodal, y, w, n_inputs, state, where)
         if nodal == EXPONENTIAL:
             for r in range(TILE):
                 put(state, r, nodals.exponential(item(state, r), ONE))
         return
     for j in range(3 * TILE):
         put(state, j, ZERO)
-    if within_reach(w, far, n_inputs):
+    if near:
         if pool == SUM:
             _near_sum(nodal, y, w, n_inputs, state)
         elif pool == CORRELATION1:

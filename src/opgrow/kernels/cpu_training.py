@@ -208,7 +208,7 @@ def _limit_norms(plan, theta, max_norm):
                     theta[at + k * d + i] *= max_norm / norm
 
 
-@compiled()
+@compiled(fastmath=REORDER)
 def _all_finite(values):
     total = ZERO
     for j in range(values.size):
