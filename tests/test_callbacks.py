@@ -7,12 +7,21 @@ import pytest
 
 from opgrow import HeMLGOPClassifier, callbacks
 from opgrow.callbacks import Callback, broadcast
-from opgrow.events import EpochFinished, Event, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
+from opgrow.events import (
+    CandidateFinished,
+    EpochFinished,
+    Event,
+    GrowthFinished,
+    GrowthStarted,
+    PhaseStarted,
+    StepFinished,
+)
 
 HOOKS = {
     GrowthStarted: "on_growth_start",
     PhaseStarted: "on_phase_start",
     EpochFinished: "on_epoch_end",
+    CandidateFinished: "on_candidate_end",
     StepFinished: "on_step_end",
     GrowthFinished: "on_growth_end",
 }

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import opgrow
 from opgrow import persistence
 from opgrow.cli import app
+from opgrow.cli.fit import Method
 from opgrow.kernels.warmup import warm_up
 
 QUICK = [
@@ -255,27 +256,64 @@ def test_regression_from_every_kind_of_file(ending: str, tmp_path: Path) -> None
     assert "--proba needs a classifier" in refused("predict", model, data, "--proba")
 
 
-@pytest.mark.parametrize("method", ["hemlgop", "homlgop", "hemlrn", "homlrn"])
-def test_every_method_by_name_and_the_papers_settings(method: str, folder: Path, tmp_path: Path) -> None:
+#: Quick settings of every method, by family.
+SCHEDULE = ["--param", "epochs=3,2,1", "--param", "fine_tune_epochs=2"]
+SETS = ["--param", 'operators=[["gaussian", "sum", "tanh"], ["multiplication", "sum", "elu"]]']
+LAYERS = [*SCHEDULE, "--param", "widths=[6,5]", "--param", "layer_threshold=-100"]
+SEARCH = [*LAYERS, *SETS]
+SETTINGS = {
+    **dict.fromkeys(("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"), QUICK),
+    **dict.fromkeys(("POP", "POPFast", "POPMemO", "POPMemH"), SEARCH),
+    "PMLP": LAYERS,
+    "PLN": ["--param", "n_min=8", "--param", "n_step=2", "--param", "max_layers=2"],
+    "BLS": ["--param", "n_min=20", "--param", "max_neurons=20"],
+}
+
+
+#: What sets the networks of some methods apart, as `inspect` prints it.
+SHOWN = {
+    "POP": [" pass 4 ", "\n             head "],
+    "POPMemO": [" x multiplication/sum/identity"],
+    "POPMemH": [" x multiplication/sum/identity"],
+    "PLN": ["4 x multiplication/sum/relu, no norm, no bias", "relu, unit norm, no bias"],
+    "BLS": ["10 x multiplication/sum/sigmoid, no norm (2 such blocks)", "2 outputs, sees all layers"],
+}
+
+
+@pytest.mark.parametrize("method", Method)
+def test_every_method_by_name_and_the_papers_settings(method: Method, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "model.safetensors"
-    arguments = [
-        "--target",
-        "kind",
-        "--drop",
-        "id",
-        "-o",
-        output,
-        "--method",
-        method,
-        "--paper",
-        "small",
-        *QUICK,
-    ]
-    found = json.loads(run("fit", folder / "train.csv", *arguments, "--json").stdout)
-    assert found["estimator"].lower() == f"{method}classifier"
-    parameters = json.loads(run("inspect", output, "--json").stdout)["parameters"]
-    assert parameters["loss"] == "mse"  # the paper's
-    assert parameters["n_min"] == 6  # ours
+    arguments = ["fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output]
+    arguments += ["--method", method.lower(), "--paper", "small", *SETTINGS[method]]
+    found = json.loads(run(*arguments, "--json").stdout)
+    assert found["estimator"] == f"{method}Classifier"
+    shown = json.loads(run("inspect", output, "--json").stdout)
+    parameters = shown["parameters"]
+    assert parameters["criterion"] == "accuracy"  # the paper's
+    assert parameters.get("n_min", 20) in (6, 8, 20)  # ours
+    assert parameters.get("widths", [6, 5]) == [6, 5]
+    assert shown["network"] == found["network"]
+    text = run("inspect", output).stdout
+    assert ("head: linear, 2 outputs" in text) == (method != "POP")
+    for part in SHOWN.get(method, []):
+        assert part in text
+
+
+def test_the_command_line_knows_every_method() -> None:
+    kinds = ("Classifier", "Regressor")
+    assert {name + kind for name in Method for kind in kinds} == set(opgrow.estimators.__all__)
+
+
+def test_a_parameter_of_other_methods_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
+    fit = ("fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", tmp_path / "m", "--method")
+    assert refused(*fit, "pop", "--param", "n_min=3").endswith(
+        "POPClassifier has no parameter 'n_min': it belongs to HeMLGOP, HoMLGOP, HeMLRN, HoMLRN, PLN, BLS."
+    )
+    assert "it belongs to PLN." in refused(*fit, "BLS", "--param", "alpha=2")
+    assert "did you mean 'widths'?" in refused(*fit, "pmlp", "--param", "width=[3]")
+    assert "widths must be a sequence of integers" in refused(*fit, "pmlp", "--param", "widths=[0]")
+    assert "memory must be one of 'pca', 'lda'" in refused(*fit, "popmemo", "--param", "memory=ica")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_saved_in_python_predicts_a_table(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_ten_thousand_epochs_are_drawn_a_few_times_only() -> None:
         for number in range(1, 10_001):
             progress.on_epoch_end(EpochFinished("tune", 1, 1, Epoch(number, 0.01, 1.0, Score(0.5, 1.0))))
         assert progress._display is not None
-        assert progress._display.epoch == 10_000
+        assert progress._display.done == 10_000
     assert file.writes < 1000
 
 

@@ -16,6 +16,9 @@ from opgrow.tuning import tune
 ENGINES = {"compiled": engines.CompiledEngine, "reference": engines.ReferenceEngine}
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
+NODALS = ("multiplication", "exponential", "harmonic", "quadratic", "gaussian", "dog")
+POOLS = ("sum", "correlation1", "correlation2", "maximum")
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "softplus", "inverse_absolute", "elu")
 
 
 @pytest.fixture(autouse=True)
@@ -36,14 +39,16 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, weighted=True):
     return TuningData(x, frozen, target, (weight / weight.mean()).astype(np.float32))
 
 
-def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
+def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
     """Layers with the given operator sets (a list for each layer), and a head, with random parameters."""
     generator = torch.Generator().manual_seed(seed)
     layers = []
     for blocks in sets:
-        layers.append(Layer([Block(n_inputs, 3, s) for s in blocks]))
+        layers.append(Layer([Block(n_inputs, width, s) for s in blocks]))
         n_inputs = layers[-1].n_neurons
     head = nn.Linear(n_frozen + n_inputs, n_outputs)
+    if head_set is not None:
+        head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
     with torch.no_grad():
         for parameter in (*(p for layer in layers for p in layer.parameters()), *head.parameters()):
             parameter.copy_(torch.rand(parameter.shape, generator=generator) * 2 - 1)
@@ -66,7 +71,8 @@ def flat_gradient(layers, head, rows, settings):
         for block in layer:
             groups += [block.weight.grad + settings.weight_decay * block.weight.detach()]
             groups += [block.bias.grad, block.norm.weight.grad, block.norm.bias.grad]
-    groups += [(head.weight.grad + settings.weight_decay * head.weight.detach()).T, head.bias.grad]
+    decayed = head.weight.grad + settings.weight_decay * head.weight.detach()
+    groups += [decayed if isinstance(head, Block) else decayed.T, head.bias.grad]
     parts = [group.reshape(-1).numpy() for group in groups]
     return np.concatenate(parts), np.repeat([np.abs(p).max() for p in parts], [p.size for p in parts])
 
@@ -88,23 +94,26 @@ def one_step(engine_name, layers, head, rows, settings, rate=0.01, seed=1):
     return first / np.float32(0.1), before, theta, loss, skipped
 
 
-def assert_gradients(sets, rows, engines=tuple(ENGINES), **changes):
+def assert_gradients(sets, rows, engines=tuple(ENGINES), modules=None, **changes):
     settings = TuningSettings(**({"batch_size": len(rows.x), "loss": "cross_entropy"} | changes))
-    wanted, scale = flat_gradient(*network(sets), rows, settings)
+    shape = {"n_inputs": rows.x.shape[1], "n_frozen": rows.frozen.shape[1], **(modules or {})}
+    wanted, scale = flat_gradient(*network(sets, **shape), rows, settings)
     for name in engines:
-        found, *_ = one_step(name, *network(sets), rows, settings)
+        found, *_ = one_step(name, *network(sets, **shape), rows, settings)
         excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
         assert excess.max() <= 0, (
             name,
             [[str(s) for s in layer] for layer in sets],
+            modules,
             excess.max(),
             scale.max(),
         )
+    return wanted
 
 
-def well_conditioned(sets, rows):
+def well_conditioned(sets, rows, **shape):
     """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
-    layers, _ = network(sets)
+    layers, _ = network(sets, n_inputs=rows.x.shape[1], **shape)
     x = torch.from_numpy(rows.x).double()
     for layer in layers:
         raws = torch.cat([block.double().features(x) for block in layer], dim=1)
@@ -136,6 +145,44 @@ def test_gradients_through_two_layers(loss):
         if well_conditioned(sets, rows):
             tested += 1
             assert_gradients(sets, rows, loss=loss, weight_decay=0.01)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("nodal", NODALS)
+def test_gradients_of_heads_with_neurons(nodal, pool):
+    rows = data()
+    for number, activation in enumerate(ACTIVATIONS):
+        loss = ("mse", "cross_entropy")[number % 2]
+        modules = {"head_set": OperatorSet(nodal, pool, activation)}
+        wanted = assert_gradients([[HARMONIC]], rows, modules=modules, loss=loss, weight_decay=0.01)
+        assert np.abs(wanted[:15]).max() > 1e-6  # the hidden layer's weights get something through the head
+    deep = [[HARMONIC, PERCEPTRON], [OperatorSet("harmonic", "sum", "elu")]]
+    assert_gradients(deep, rows, modules={"head_set": OperatorSet(nodal, pool, "tanh")}, loss="mse")
+
+
+@pytest.mark.parametrize("n_inputs", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("pool", ["sum", "correlation1", "correlation2"])
+@pytest.mark.parametrize("nodal", ["multiplication", "quadratic"])
+def test_gradients_of_products(nodal, pool, n_inputs):
+    """Computed as products of matrices, of one, two or three neighbours; with too few of them there is 0."""
+    operator_set = OperatorSet(nodal, pool, "tanh")
+    rows = data(n=37, n_inputs=n_inputs, n_frozen=0)
+    terms = n_inputs - POOLS.index(pool)
+    # In the head: its inputs are the only features there are, and their gradient goes on to a hidden layer.
+    shape = {"head_set": operator_set, "width": n_inputs, "seed": 1}
+    wanted = assert_gradients([[HARMONIC]], rows, modules=shape, loss="mse")
+    by_head = wanted[-(n_inputs + 1) * 3 : -3]
+    assert (np.abs(by_head).max() > 1e-6) == (terms > 0)
+    if terms > 0:  # in both of two hidden layers
+        layers, shapes = [[operator_set]] * 2, [{"width": n_inputs, "seed": seed} for seed in range(300)]
+        assert_gradients(layers, rows, modules=next(s for s in shapes if well_conditioned(layers, rows, **s)))
+        return
+    for name in ENGINES:
+        modules = network([[operator_set]], n_inputs=n_inputs, n_frozen=0)
+        found, before, after, _, skipped = one_step(name, *modules, rows, TuningSettings(batch_size=37))
+        assert skipped == 0
+        assert np.abs(found[: 3 * n_inputs]).max() == 0
+        np.testing.assert_array_equal(after[: 3 * n_inputs], before[: 3 * n_inputs])
 
 
 @pytest.mark.parametrize(
@@ -177,13 +224,17 @@ def test_both_engines_take_the_step_of_adam():
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    "head_set", [None, HARMONIC, OperatorSet("quadratic", "correlation1", "elu")], ids=str
+)
 @pytest.mark.parametrize("sets", [[[PERCEPTRON]], [[HARMONIC, PERCEPTRON], [HARMONIC]]])
-def test_both_engines_stay_together_over_epochs(sets):
+def test_both_engines_stay_together_over_epochs(sets, head_set):
     rows = data(n=150)
-    settings = TuningSettings(batch_size=32, weight_decay=1e-3, max_norm=1.5)
+    loss = "cross_entropy" if head_set is None else "mse"
+    settings = TuningSettings(loss=loss, batch_size=32, weight_decay=1e-3, max_norm=1.5)
     curves = []
     for engine in ENGINES.values():
-        layers, head = network(sets)
+        layers, head = network(sets, head_set=head_set)
         shape = engines.Shape(layers, head, 2)
         theta = shape.flatten(layers, head)
         running = engine(shape, theta, rows, settings)

@@ -102,7 +102,7 @@ def discriminant_directions(
             between, _with_ridge(within, ridge), subset_by_index=(size - count, size - 1)
         )
     except linalg.LinAlgError:
-        raise ArithmeticError(
+        raise FloatingPointError(
             f"the scatter within classes is singular with ridge {ridge}; raise it"
         ) from None
     vectors = vectors[:, ::-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -309,9 +310,13 @@ class Network(nn.Module):
         lines = [f"Network({self.topology()}: {self.n_parameters():,} parameters, {self.flops():,} FLOPs)"]
         for number, layer in enumerate(self.hidden, 1):
             lines.append(f"  layer {number}: {layer.n_neurons} neurons")
-            for block in layer:
-                what = ", ".join([str(block.operator_set), *block.remarks()])
-                lines.append(f"    {block.n_neurons:>4} x {what}")
+            blocks = [
+                f"    {block.n_neurons:>4} x {', '.join([str(block.operator_set), *block.remarks()])}"
+                for block in layer
+            ]
+            for line, equal in groupby(blocks):  # BLS has dozens of windows that read the same
+                times = len(list(equal))
+                lines.append(line if times == 1 else f"{line} ({times} such blocks)")
         sees = ", sees all layers" if self.broad else ""
         lines.append(f"  head: {self._head_kind()}, {self.n_outputs} outputs{sees}")
         return "\n".join(lines)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["train_batched"]
 
-#: Evaluations of nodal operators in a step; more candidates than these allow are trained in turns.
+#: Evaluations of nodal operators that are held at once. More candidates than these allow in a step are
+#: trained in turns, and statistics and scores are taken in as many pieces as that needs.
 _EVALUATIONS = 1 << 24
 
 
@@ -38,10 +39,15 @@ def train_batched(
 ) -> Iterator[Result]:
     """Results of all candidates in their order."""
     largest = int(np.diff(batch_bounds(len(train.x), settings.batch_size)).max())
-    size = max(1, _EVALUATIONS // (largest * start.hidden.size))
+    size = max(1, _EVALUATIONS // (largest * _evaluations(start)))
     for first in range(0, len(members), size):
         batch = _Batch(members[first : first + size], start, train, settings, criterion, seed, validation)
         yield from batch.run()
+
+
+def _evaluations(start: Start) -> int:
+    """Evaluations that one row of one candidate needs at once, in the hidden layer or in the head."""
+    return max(start.hidden.size, start.head.size)
 
 
 class _Batch:
@@ -70,6 +76,7 @@ class _Batch:
         self.validates = validation is not None
         self.rows = [torch.from_numpy(a) for a in (self.scored.x, self.scored.frozen)]
         self.bounds = batch_bounds(len(train.x), settings.batch_size)
+        self.piece = max(1, _EVALUATIONS // (k * _evaluations(start)))
         self.optimizer = self._optimizer()
 
     def _optimizer(self) -> torch.optim.Optimizer:
@@ -119,30 +126,44 @@ class _Batch:
             (losses.reshape(k, n) * weight).mean(dim=1).sum().backward()
             means.append(mean.detach())
             variances.append(variance.detach())
-            skipped += self._drop_bad_gradients()
-            self.optimizer.step()
-            self._limit_norms()
+            skipped += self._step()
         every = torch.stack(means)
         spread = every.var(dim=0, correction=0)
         return (every.mean(dim=0), torch.stack(variances).mean(dim=0) + spread), skipped
 
-    def _drop_bad_gradients(self) -> np.ndarray:
-        """A candidate whose gradient is not finite sits this step out."""
-        good = torch.ones(len(self.members), dtype=torch.bool)
-        for p in self.parameters:
-            if p.grad is not None:
-                good &= p.grad.reshape(len(self.members), -1).isfinite().all(dim=1)
-        if not good.all():
-            for p in self.parameters:
-                if p.grad is not None:
-                    p.grad[~good] = 0.0
-        return (~good).numpy().astype(int)
+    @torch.no_grad()
+    def _step(self) -> np.ndarray:
+        """A step of the optimiser; which candidates sit it out, because their gradient is not finite."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        bad = torch.zeros(len(self.members), dtype=torch.bool)
+        for gradient in gradients:
+            bad |= ~gradient.reshape(len(bad), -1).isfinite().all(dim=1)
+        if bad.all():
+            return bad.numpy().astype(int)
+        before = {tensor.data_ptr(): tensor[bad] for tensor in self._state()} if bad.any() else {}
+        for gradient in gradients:
+            gradient[bad] = 0.0
+        self.optimizer.step()
+        self._limit_norms()
+        if before:  # decay and momentum move without a gradient, too
+            for tensor in self._state():
+                tensor[bad] = before.get(tensor.data_ptr(), torch.zeros(()))
+        return bad.numpy().astype(int)
+
+    def _state(self) -> list[Tensor]:
+        """All that a step changes: parameters, and what the optimiser remembers of each of them."""
+        remembered = [
+            value
+            for p in self.parameters
+            for value in self.optimizer.state.get(p, {}).values()
+            if isinstance(value, Tensor) and value.shape == p.shape
+        ]
+        return [*(p.detach() for p in self.parameters), *remembered]
 
     def _limit_norms(self) -> None:
         if self.settings.max_norm:
-            with torch.no_grad():
-                norms = self.hidden[0].norm(dim=1, keepdim=True).clamp_min(1e-30)
-                self.hidden[0].mul_((self.settings.max_norm / norms).clamp_max(1.0))
+            norms = self.hidden[0].norm(dim=1, keepdim=True).clamp_min(1e-30)
+            self.hidden[0].mul_((self.settings.max_norm / norms).clamp_max(1.0))
 
     def _forward(
         self,
@@ -167,21 +188,30 @@ class _Batch:
             return out @ head + head_bias[:, None], mean, variance
         return _features(out, head, head_bias, operators), mean, variance
 
+    def _pieces(self, n_rows: int) -> list[slice]:
+        return [slice(at, at + self.piece) for at in range(0, n_rows, self.piece)]
+
     @torch.no_grad()
     def _moments(self) -> tuple[Tensor, Tensor]:
         """Weighted statistics of the features over all training rows."""
         weight, bias, *_ = self.hidden
-        raw = _features(self.train[0][None], weight, bias, [m.hidden for m in self.members]).double()
-        share = (self.train[3] / self.train[3].sum()).double()
-        mean = torch.einsum("n,knd->kd", share, raw)
-        variance = torch.einsum("n,knd->kd", share, (raw - mean[:, None]).square())
-        return mean.float(), variance.float()
+        sums = torch.zeros(2, *bias.shape, dtype=torch.float64)
+        for rows in self._pieces(len(self.train[0])):
+            x, share = self.train[0][rows], self.train[3][rows].double()
+            raw = _features(x[None], weight, bias, [m.hidden for m in self.members]).double()
+            sums += torch.stack([torch.einsum("n,knd->kd", share, v) for v in (raw, raw.square())])
+        mean, square = sums / self.train[3].double().sum()
+        return mean.float(), (square - mean.square()).clamp_min(0.0).float()
 
     @torch.no_grad()
     def _scores(self, moments: tuple[Tensor, Tensor]) -> list[Score]:
-        outputs = self._forward(self.rows[0], self.rows[1], moments)[0].numpy()
+        x, frozen = self.rows
+        pieces = [self._forward(x[rows], frozen[rows], moments)[0] for rows in self._pieces(len(x))]
         target, weight = self.scored.target, self.scored.weight
-        return [evaluate(self.criterion, self.settings.loss, out, target, weight) for out in outputs]
+        return [
+            evaluate(self.criterion, self.settings.loss, out, target, weight)
+            for out in torch.cat(pieces, dim=1).numpy()
+        ]
 
     def _flat(self) -> list[np.ndarray]:
         """Each candidate's parameters as one vector, in the order of `engines.Shape`."""

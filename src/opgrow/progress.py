@@ -249,11 +249,14 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     for name in ("para-\nmeters", "search\ns", "tuning\ns"):
         table.add_column(name, justify="right", no_wrap=True)
     for step in history:
-        whole = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
+        operators = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
+        if step.operator_set is not None:
+            head = "" if step.head_operators is None else f"\nhead {step.head_operators}"
+            operators = f"{step.operator_set}{head}".replace("/", " / ")
         table.add_row(
             "all" if step.kind == "fine-tune" else str(step.layer),
-            str(step.block or ""),
-            str(step.operator_set or whole).replace("/", " / "),
+            f"pass {step.block}" if step.kind == "search" else str(step.block or ""),
+            operators,
             str(step.n_neurons or ""),
             _figure(step.score.value),
             "" if step.improvement is None else _percent(step.improvement),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedShuffleSplit
 from typer.testing import CliRunner
 
-from opgrow import datasets
+from opgrow import POPClassifier, datasets, estimators
 from opgrow.bench import app, markdown
 from opgrow.bench.accuracy import METHODS, PEERS, Result, compare, summary
-from opgrow.bench.speed import Row, measure
+from opgrow.bench.speed import Row, _other_fits, measure
 
 SMALL = {"n_min": 4, "n_step": 2, "max_layers": 1, "epochs": (2,), "learning_rates": (0.01,)}
 
@@ -66,16 +68,30 @@ def test_methods_report_their_networks():
     (result,) = compare(["iris"], None, 1, ["HeMLRN"], SMALL)
     assert result.parameters is not None
     assert result.topology.startswith("4-")
+    assert result.flops > result.parameters
     assert 0.5 < result.accuracy <= 1
 
 
+def test_parameters_go_to_the_methods_that_have_them():
+    settings = {"n_min": 10, "n_step": 5, "max_neurons": 10, "max_layers": 1, "widths": [6], "epochs": [3]}
+    settings["learning_rates"] = [0.01]
+    results = compare(["iris"], None, 1, ["PMLP", "PLN", "BLS"], settings)
+    assert [r.topology for r in results] == ["4-6-3", "4-10-3", "4-10-10-3"]
+    with pytest.raises(ValueError, match="no method among the models has a parameter 'alpha'"):
+        next(compare(["iris"], None, 1, ["PMLP", "BLS"], {"alpha": 1.0}))
+    with pytest.raises(ValueError, match="'n_min'"):
+        next(compare(["iris"], None, 1, ["random forest"], {"n_min": 10}))
+
+
 def test_the_summary_has_means_deviations_and_medians():
-    results = [Result("d", i, "m", a, s, p, None) for i, (a, s, p) in enumerate([(0.5, 1, 10), (0.7, 3, 30)])]
+    seen = [(0.5, 1, 10, 100), (0.7, 3, 30, 3000)]
+    results = [Result("d", i, "m", a, s, p, None, f) for i, (a, s, p, f) in enumerate(seen)]
     (row,) = summary(results)
     assert row["accuracy"] == pytest.approx(0.6)
     assert row["deviation"] == pytest.approx(np.std([0.5, 0.7], ddof=1))
-    assert (row["seconds"], row["parameters"], row["splits"]) == (2, 20, 2)
-    assert "| d | m | 60.0 ± 14.1 | 20 | 2.00 |" in markdown([row])
+    assert (row["seconds"], row["parameters"], row["flops"], row["splits"]) == (2, 20, 1550, 2)
+    assert "| d | m | 60.0 ± 14.1 | 20 | 1,550 | 2.00 |" in markdown([row])
+    assert "| d | m | 60.0 ± 14.1 |  |  | 2.00 |" in markdown([row | {"parameters": None, "flops": None}])
 
 
 def test_the_command_line_takes_parameters_and_prints_one_json_object():
@@ -93,8 +109,14 @@ def test_an_unknown_model_is_named():
     assert "oracle" in str(result.exception)
 
 
-def test_all_methods_and_peers_can_be_built():
-    for name, build in (METHODS | PEERS).items():
+def test_every_method_takes_part():
+    assert {f"{name}Classifier" for name in METHODS} == {
+        name for name in estimators.__all__ if name.endswith("Classifier")
+    }
+
+
+def test_all_peers_can_be_built():
+    for name, build in PEERS.items():
         if name == "LightGBM":
             pytest.importorskip("lightgbm")
         assert hasattr(build(0), "fit")
@@ -105,6 +127,27 @@ def test_speed_measures_kernels_search_and_tuning():
     assert len(rows) == 7
     assert all(row.value > 0 for row in rows)
     assert all(peer > 0 for row in rows for peer in row.peers.values())
+
+
+def test_speed_fits_the_methods_of_the_papers_table(monkeypatch):
+    few = {"widths": [3], "operators": [("harmonic", "sum", "tanh")], "epochs": [2], "learning_rates": [0.01]}
+    monkeypatch.setattr(
+        sys.modules["opgrow.bench.speed"], "POPClassifier", lambda **given: POPClassifier(**(given | few))
+    )
+    monkeypatch.setattr(datasets, "load", lambda name, data_home: load_iris())
+    rows = list(_other_fits(None, 1, pop=True))
+    assert [row.name.partition("(")[0] for row in rows] == [
+        *("PMLPClassifier", "PLNClassifier", "BLSClassifier", "POPClassifier"),
+    ]
+    assert all(row.value > 0 for row in rows)
+    assert "at most 100 epochs a training, patience 10; paper 14 s" in rows[0].note
+    assert "layers searched 1, kept 1; at most 2 epochs a training, patience 10; paper" in rows[-1].note
+
+
+def test_pop_is_a_fit_and_quick_leaves_fits_out():
+    result = CliRunner().invoke(app, ["speed", "--quick", "--pop"])
+    assert isinstance(result.exception, ValueError)
+    assert "--pop" in str(result.exception)
 
 
 def test_a_row_of_speed_names_its_ratios():

@@ -24,13 +24,16 @@ def speed(
     data: _Data = None,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     quick: Annotated[bool, typer.Option(help="Leave out the large search and the fits.")] = False,
+    pop: Annotated[bool, typer.Option("--pop", help="Fit POP on pima, too, once: it takes minutes.")] = False,
     as_json: _Json = False,
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
     from .speed import measure
 
+    if quick and pop:
+        raise ValueError("--pop asks for a fit, and --quick leaves the fits out: give one of the two")
     rows = []
-    for row in measure(data, repeats, quick):
+    for row in measure(data, repeats, quick, pop):
         rows.append(row)
         if not as_json:
             typer.echo(row.text())
@@ -44,10 +47,17 @@ def accuracy(
     data: _Data = None,
     splits: Annotated[int, typer.Option(min=1, help="Stratified 60/40 splits.")] = 10,
     models: Annotated[
-        str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")
+        str,
+        typer.Option(
+            help="Names, separated by commas; 'all', 'methods' or 'peers'. POP and its kin take long."
+        ),
     ] = "all",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="A parameter of the methods; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A parameter of the methods; repeatable. Methods that do not have it run without.",
+        ),
     ] = None,
     inner: Annotated[
         bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
@@ -80,9 +90,11 @@ def accuracy(
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The summary as a Markdown table, one block of lines for each dataset."""
-    lines = ["| data | model | accuracy (mean ± sd) | parameters | seconds |", "|---|---|---|---|---|"]
+    names = ("data", "model", "accuracy (mean ± sd)", "parameters", "FLOPs", "seconds")
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for row in rows:
-        size = f"{row['parameters']:,}" if row["parameters"] is not None else ""
         accuracy = f"{100 * row['accuracy']:.1f} ± {100 * row['deviation']:.1f}"
-        lines.append(f"| {row['dataset']} | {row['model']} | {accuracy} | {size} | {row['seconds']:.2f} |")
+        costs = [f"{row[key]:,}" if row[key] is not None else "" for key in ("parameters", "flops")]
+        cells = (row["dataset"], row["model"], accuracy, *costs, f"{row['seconds']:.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

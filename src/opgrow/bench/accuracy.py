@@ -27,9 +27,9 @@ from .. import datasets, estimators
 __all__ = ["METHODS", "PEERS", "Result", "compare", "summary"]
 
 
-def _method(name: str) -> Callable[..., Any]:
-    cls = getattr(estimators, f"{name}Classifier")
-    return lambda seed, **parameters: cls(random_state=seed, **parameters)
+def _method(name: str) -> type[Any]:
+    cls: type[Any] = getattr(estimators, f"{name}Classifier")
+    return cls
 
 
 def _svm(seed: int) -> Any:
@@ -51,8 +51,12 @@ def _mlp(*hidden: int) -> Callable[[int], Any]:
     )
 
 
-METHODS: dict[str, Callable[..., Any]] = {
-    name: _method(name) for name in ("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN")
+METHODS: dict[str, type[Any]] = {
+    name: _method(name)
+    for name in (
+        *("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"),
+        *("POP", "POPFast", "POPMemO", "POPMemH", "PMLP", "PLN", "BLS"),
+    )
 }
 PEERS: dict[str, Callable[[int], Any]] = {
     "logistic regression": lambda seed: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
@@ -75,6 +79,7 @@ class Result:
     seconds: float
     parameters: int | None
     topology: str | None
+    flops: int | None = None
 
 
 def compare(
@@ -88,8 +93,10 @@ def compare(
 ) -> Iterator[Result]:
     """Fit every model on every split of every dataset; results come as they are ready.
 
-    With ``inner``, the training rows of each split are split again in the same way and take both parts.
+    A parameter goes to the methods that have it; one that none of the models has is an error. With
+    ``inner``, the training rows of each split are split again in the same way and take both parts.
     """
+    settings = _settings(models, parameters or {})
     for name in names:
         bunch = datasets.load(name, data_home)
         for number, (train, test) in enumerate(_splits(bunch.target, n_splits, test_size, 0)):
@@ -98,7 +105,7 @@ def compare(
                 train, test = train[first], train[second]
             for model in models:
                 if model in METHODS:
-                    estimator = METHODS[model](number, **(parameters or {}))
+                    estimator = METHODS[model](random_state=number, **settings[model])
                 else:
                     estimator = PEERS[model](number)
                 started = time.perf_counter()
@@ -116,7 +123,17 @@ def compare(
                     seconds,
                     network.n_parameters() if network is not None else _mlp_size(estimator),
                     network.topology() if network is not None else None,
+                    network.flops() if network is not None else None,
                 )
+
+
+def _settings(models: list[str], parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What each of the methods among the models knows of the parameters."""
+    known = {model: METHODS[model]._get_param_names() for model in models if model in METHODS}
+    for name in parameters:
+        if not any(name in names for names in known.values()):
+            raise ValueError(f"no method among the models has a parameter {name!r}")
+    return {model: {n: parameters[n] for n in names if n in parameters} for model, names in known.items()}
 
 
 def _splits(
@@ -144,6 +161,7 @@ def summary(results: list[Result]) -> list[dict[str, Any]]:
         group = [r for r in results if (r.dataset, r.model) == key]
         accuracy = np.array([r.accuracy for r in group])
         sizes = [r.parameters for r in group if r.parameters is not None]
+        flops = [r.flops for r in group if r.flops is not None]
         rows.append(
             {
                 "dataset": key[0],
@@ -153,6 +171,7 @@ def summary(results: list[Result]) -> list[dict[str, Any]]:
                 "deviation": float(accuracy.std(ddof=1)) if len(group) > 1 else 0.0,
                 "seconds": float(np.median([r.seconds for r in group])),
                 "parameters": int(np.median(sizes)) if sizes else None,
+                "flops": int(np.median(flops)) if flops else None,
             }
         )
     return rows

@@ -19,7 +19,7 @@ import torch
 
 from .. import datasets
 from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
-from ..estimators import HeMLGOPClassifier
+from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
 from ..kernels import cpu
 from ..kernels.threads import map_rows, single_threaded_libraries
 from ..network import Block, Layer
@@ -78,8 +78,8 @@ def _medians(functions: dict[str, Callable[[], Any]], repeats: int) -> dict[str,
     return {name: float(np.median(values)) for name, values in times.items()}
 
 
-def measure(data_home: str | None, repeats: int, quick: bool) -> Iterator[Row]:
-    """All measurements, one after the other."""
+def measure(data_home: str | None, repeats: int, quick: bool, pop: bool = False) -> Iterator[Row]:
+    """All measurements, one after the other; the fit of POP only if it is asked for."""
     n_threads = torch.get_num_threads()
     yield from _forward(repeats, n_threads)
     with single_threaded_libraries():  # as in a fit
@@ -89,6 +89,7 @@ def measure(data_home: str | None, repeats: int, quick: bool) -> Iterator[Row]:
         with single_threaded_libraries():
             yield _large_search(max(1, repeats // 2), n_threads)
         yield from _fits(data_home, max(3, repeats // 2))
+        yield from _other_fits(data_home, max(3, repeats // 2), pop)
 
 
 def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
@@ -225,6 +226,48 @@ def _fits(data_home: str | None, repeats: int) -> Iterator[Row]:
             {"MLPClassifier((200, 200))": seconds["mlp"]},
             published,
         )
+
+
+#: Methods beside HeMLGOP in the paper's Table 4, with its seconds for PIMA and the widths it used there.
+_OTHERS: tuple[tuple[type[Any], dict[str, Any], str], ...] = (
+    (PMLPClassifier, {"widths": [200, 200]}, "paper 14 s"),
+    (PLNClassifier, {}, "paper 0.85 s"),
+    (BLSClassifier, {}, "paper 0.12 s"),
+)
+
+
+def _other_fits(data_home: str | None, repeats: int, pop: bool) -> Iterator[Row]:
+    try:
+        bunch = datasets.load("pima", data_home)
+    except FileNotFoundError:
+        return  # as `_fits` has said
+    x, y = bunch.data, bunch.target
+    where = f"pima, {x.shape[0]} x {x.shape[1]}"
+    for cls, settings, published in _OTHERS:
+        model = cls(random_state=0, **settings)
+        seconds = _medians({"fit": lambda model=model: model.fit(x, y)}, repeats)["fit"]  # type: ignore[misc]
+        given = ", ".join(f"{name}={value}" for name, value in settings.items())
+        yield Row(f"{cls.__name__}({given}).fit, {where}", seconds, "s", note=_schedule(model) + published)
+    if pop:
+        yield _pop_fit(x, y, where)
+
+
+def _pop_fit(x: np.ndarray, y: np.ndarray, where: str) -> Row:
+    """One fit, in which every layer trains 4 x 144 candidates."""
+    model = POPClassifier(widths=[200, 200], random_state=0)
+    started = time.perf_counter()
+    model.fit(x, y)
+    seconds = time.perf_counter() - started
+    kept = [step.accepted for step in model.history_ if step.kind == "layer"]
+    layers = f"one run; layers searched {len(kept)}, kept {sum(kept)}; "
+    note = layers + _schedule(model) + "paper 183,362 s"
+    return Row(f"POPClassifier(widths=[200, 200]).fit, {where}", seconds, "s", note=note)
+
+
+def _schedule(model: Any) -> str:
+    if not hasattr(model, "epochs"):
+        return ""
+    return f"at most {sum(model.epochs)} epochs a training, patience {model.patience}; "
 
 
 def _resident() -> int:

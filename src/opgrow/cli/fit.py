@@ -23,12 +23,19 @@ OWN_PARAMETERS = ("callbacks", "verbose")
 
 
 class Method(StrEnum):
-    """The methods, by the name of their estimators."""
+    """The methods, by the names of their estimators."""
 
-    hemlgop = "hemlgop"
-    homlgop = "homlgop"
-    hemlrn = "hemlrn"
-    homlrn = "homlrn"
+    HeMLGOP = "HeMLGOP"
+    HoMLGOP = "HoMLGOP"
+    HeMLRN = "HeMLRN"
+    HoMLRN = "HoMLRN"
+    POP = "POP"
+    POPFast = "POPFast"
+    POPMemO = "POPMemO"
+    POPMemH = "POPMemH"
+    PMLP = "PMLP"
+    PLN = "PLN"
+    BLS = "BLS"
 
 
 class Task(StrEnum):
@@ -46,14 +53,6 @@ class Scale(StrEnum):
     large = "large"
 
 
-_NAMES = {
-    Method.hemlgop: "HeMLGOP",
-    Method.homlgop: "HoMLGOP",
-    Method.hemlrn: "HeMLRN",
-    Method.homlrn: "HoMLRN",
-}
-
-
 def fit(
     data: Annotated[Path, typer.Argument(help="Table to learn from: .csv, .csv.gz, .parquet, .npz.")],
     target: Annotated[
@@ -62,10 +61,13 @@ def fit(
     method: Annotated[
         Method,
         typer.Option(
-            help="hemlgop: operators searched and tuned block by block; homlgop: one operator set a layer; "
-            "hemlrn, homlrn: the same with random weights, which is faster."
+            case_sensitive=False,
+            help="HeMLGOP: blocks with operators of their own, tuned; HoMLGOP: one operator set a layer; "
+            "HeMLRN, HoMLRN: the same with random weights. POP, POPFast, POPMemO, POPMemH: whole layers, all "
+            "operator sets trained, which takes long; PMLP: layers of perceptrons. PLN, BLS: random weights "
+            "below a closed-form head. Capitals do not matter.",
         ),
-    ] = Method.hemlgop,
+    ] = Method.HeMLGOP,
     task: Annotated[
         Task, typer.Option(help="auto: text, or at most 20 different whole numbers, are classes.")
     ] = Task.auto,
@@ -80,7 +82,7 @@ def fit(
         typer.Option(
             "--param",
             "-p",
-            help="A parameter of the estimator, such as n_min=20 or dropout=[0.1,0.3]; may be repeated.",
+            help="A parameter of the estimator, such as n_min=20 or widths=[40,40]; may be repeated.",
             metavar="KEY=VALUE",
         ),
     ] = None,
@@ -113,8 +115,10 @@ def fit(
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
     chosen = infer_task(values) if task is Task.auto else task.value
-    cls = getattr(estimators, _NAMES[method] + ("Classifier" if chosen == "classification" else "Regressor"))
-    _check_parameters(given, cls)
+    face = "Classifier" if chosen == "classification" else "Regressor"
+    classes = {m: getattr(estimators, m + face) for m in Method}
+    cls = classes[method]
+    _check_parameters(given, cls, classes)
     features = _features(table, name, drop or [])
     encoder = TableEncoder()
     x, y = encoder.fit_transform(features), _target(values, chosen, name)
@@ -145,13 +149,23 @@ def fit(
         _print(estimator, output, scores)
 
 
-def _check_parameters(given: dict[str, Any], cls: Any) -> None:
-    known = [name for name in cls._get_param_names() if name not in OWN_PARAMETERS]
+def _check_parameters(given: dict[str, Any], cls: Any, classes: dict[Method, Any]) -> None:
+    """Refuse a parameter that an estimator does not have, and say where it is to be found."""
+    known = _parameters(cls)
     unknown = next((name for name in given if name not in known), None)
-    if unknown is not None:
-        near = difflib.get_close_matches(unknown, known, 1)
+    if unknown is None:
+        return
+    owners = [method for method, other in classes.items() if unknown in _parameters(other)]
+    near = difflib.get_close_matches(unknown, known, 1)
+    if owners:
+        hint = f"it belongs to {', '.join(owners)}."
+    else:
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
-        raise ValueError(f"{cls.__name__} has no parameter {unknown!r}: {hint}")
+    raise ValueError(f"{cls.__name__} has no parameter {unknown!r}: {hint}")
+
+
+def _parameters(cls: Any) -> list[str]:
+    return [name for name in cls._get_param_names() if name not in OWN_PARAMETERS]
 
 
 def _features(table: Table, target: str, drop: list[str]) -> Table:

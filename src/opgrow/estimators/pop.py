@@ -40,6 +40,11 @@ __all__ = [
 ]
 
 
+#: Farthest target from the mean for POP's regression. No activation of the paper has values below -1, and
+#: those that have values on both sides of 0 only creep towards it.
+_REACH = 0.8
+
+
 class LayerEstimator(GrowingEstimator):
     """The parameters that all methods of the family have, and what they mean."""
 
@@ -56,7 +61,7 @@ class LayerEstimator(GrowingEstimator):
         loss: Any = "auto",
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
         epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 10,
+        patience: int | None = 5,
         batch_size: int = 32,
         dropout: float = 0.1,
         input_dropout: float = 0.0,
@@ -128,7 +133,7 @@ class LayerEstimator(GrowingEstimator):
             check_number("target", self.target, -np.inf, np.inf, "None or ")
         if not is_auto(self.weight_range):
             check_number("weight_range", self.weight_range, 1e-12, 1e12, "'auto' or ")
-        if not is_number(self.dropout):
+        if not is_number(self.dropout) or not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be a number in [0, 1), got {self.dropout!r}")
         loss = loss_of(self, classification)
         if is_auto(self.loss) and self._method.neurons_in_head:
@@ -227,7 +232,8 @@ _TEXTS = {
 }
 _POP_TEXTS = _TEXTS | {
     "loss": """{"auto", "mse", "cross_entropy"} or callable
-        What training descends. "auto" is "mse": the outputs are activated neurons, and no logits.""",
+        What training descends. "auto" is "mse": the outputs are activated neurons, and no logits. For
+        their sake, regression scales its targets to [-0.8, 0.8].""",
 }
 _SUMMARIES = {
     "POP": "Progressive operational perceptrons: GOP neurons in hidden layers and head, operators by search.",
@@ -296,6 +302,11 @@ class PMLPClassifier(PerceptronClassifier):
 class POPRegressor(SearchingRegressor):
     __doc__ = _text("POP", SearchingRegressor, _POP_TEXTS)
     _method = methods.POP
+
+    def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        center, spread = super()._target_constants(target, weight)
+        farthest = np.abs((target - center) / spread).max(axis=0)
+        return center, spread * np.maximum(farthest / _REACH, 1.0)
 
 
 class POPFastRegressor(SearchingRegressor):

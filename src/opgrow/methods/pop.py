@@ -17,6 +17,7 @@ References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputi
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from ..memory import projection
 from ..network import Block, Layer
 from ..operators import OperatorSet
 from ..population import Member, Outcome, Trained, draw_start, train_population
+from ..preparation import moments, standardized
 from ..scores import Score
 from ..search import Candidate
 from ..tuning import TuningResult, tune
@@ -95,9 +97,9 @@ class POPGrowth(Growth):
         """Train a layer of the given width for every operator set in question, and keep the best."""
         blocks: list[Block] = []
         if self.method.memory == "output":
-            blocks = [self._memory(parts[0].x, parts[0])]
-            for part in parts:
-                part.accept(blocks[0], self.n_threads)
+            blocks = self._memory(parts[0].x, parts[0])
+            for part, block in itertools.product(parts, blocks):
+                part.accept(block, self.n_threads)
         elif self.method.memory == "hidden" and number > 1:
             self._remember(parts)
         self.before = [part.x for part in parts]
@@ -275,32 +277,41 @@ class POPGrowth(Growth):
 
     # --- memory ---
 
-    def _memory(self, x: np.ndarray, train: Part) -> Block:
-        """A linear block that projects ``x``, with its statistics over the training rows."""
+    def _memory(self, x: np.ndarray, train: Part) -> list[Block]:
+        """A linear block that projects ``x``, standardised, with its statistics over the training rows.
+
+        None at all where there is no direction to project on, as for LDA if only one class has rows.
+        """
         settings = self.settings
+        mean, scale = moments(x, train.weight, "the features to be projected")
         directions = projection(
             settings.memory,
-            x,
+            standardized(x, mean, scale),
             train.target,
             train.weight,
             settings.memory_energy,
             settings.memory_ridge,
         )
+        # Scaled here and centred by the batch norm, the block needs no standardised inputs.
+        directions /= scale[:, None]
         size = directions.shape[1]
+        if size == 0:
+            return []
         block = Block(x.shape[1], size, OperatorSet("multiplication", "sum", "identity"))
         assign_block(block, directions, np.zeros(size), np.ones(size), np.zeros(size))
         raw = (x @ directions.astype(np.float32)).astype(np.float64)
         share = train.weight / train.weight.sum(dtype=np.float64)
         mean = share @ raw
         assign_moments(block, mean, share @ np.square(raw - mean))
-        return block
+        return [block]
 
     def _remember(self, parts: list[Part]) -> None:
         """Put a memory of the layer before's inputs beside its outputs."""
         memory = self._memory(self.before[0], parts[0])
-        self.remembering = Layer([*self.layers[-1], memory])
+        self.remembering = Layer([*self.layers[-1], *memory])
         for part, x in zip(parts, self.before, strict=True):
-            part.x = np.concatenate([part.x, block_outputs(memory, x, self.n_threads)], axis=1)
+            seen = [block_outputs(block, x, self.n_threads) for block in memory]
+            part.x = np.concatenate([part.x, *seen], axis=1)
 
 
 _NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}
