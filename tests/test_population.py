@@ -25,10 +25,9 @@ from opgrow.engines import TuningData, TuningSettings
 from opgrow.kernels import cpu_population, cpu_training, reference
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
 from opgrow.population import Member, draw_start, train_population
-from opgrow.scores import CRITERIA, evaluate
+from opgrow.scores import CRITERIA, Score, evaluate
 
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
-LINEAR = OperatorSet("multiplication", "sum", "identity")
 NODALS = ("multiplication", "exponential", "harmonic", "quadratic", "gaussian", "dog")
 POOLS = ("sum", "correlation1", "correlation2", "maximum")
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "softplus", "inverse_absolute", "elu")
@@ -114,18 +113,14 @@ def follow(member, start, rows, given, orders):
     skipped = 0
     for rate, count in zip(given.learning_rates, given.epochs, strict=True):
         for _ in range(count):
-            skipped += engine.epoch(*_swap(next(orders), rate))[1]
+            order, seed = next(orders)
+            skipped += engine.epoch(order, rate, seed)[1]
     clear = np.zeros(theta.size, bool)
     for parameter, state in engine.optimizer.state.items():
         at = (parameter.data_ptr() - theta.ctypes.data) // 4
         size = state["exp_avg_sq"].sqrt().reshape(-1).numpy()
         clear[at : at + parameter.numel()] = size > max(1e-2 * size.max(), 1e-5)
     return theta, clear, skipped
-
-
-def _swap(order_and_seed, rate):
-    order, seed = order_and_seed
-    return order, rate, seed
 
 
 def exact_score(theta, member, start, rows, given, criterion, validation=None):
@@ -204,8 +199,7 @@ def test_every_permutation_is_equally_likely():
     assert all(abs(count - 1000) < 5 * np.sqrt(6000 * 5 / 36) for count in counts.values())
 
 
-def test_every_epoch_has_an_order_of_its_own(monkeypatch):
-    """Rows of a batch of one: if orders repeated, two epochs at rate 0 and two seeds would look alike."""
+def test_every_epoch_has_an_order_of_its_own():
     orders = compiled_orders(30, 7)
     first, second = next(orders), next(orders)
     assert not np.array_equal(first[0], second[0])
@@ -254,8 +248,6 @@ SCORES = [0.0, 0.3, 0.7, np.nan, np.inf]
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_better_means_the_same_in_both_worlds(criterion):
-    from opgrow.scores import Score
-
     code, higher = population._CRITERION_CODES[criterion], CRITERIA[criterion]
     for a, b, c, d in itertools.product(SCORES, repeat=4):
         wanted = Score(a, b, higher).better_than(Score(c, d, higher))
@@ -330,32 +322,18 @@ def test_the_state_that_is_kept_has_the_score_that_is_told(member, held, criteri
     assert exact.value == pytest.approx(outcome.score.value, rel=0.1)
 
 
-def best_by_hand(member, rows, given, validation, n_epochs):
-    """The best score of all epochs that are scored, from trainings that end there."""
-    scores = {}
-    for epochs in n_epochs:
-        changed = settings(learning_rates=given.learning_rates, epochs=(epochs,))
-        _, [outcome] = train([member], rows, changed, validation=validation)
-        scores[epochs] = outcome.score.value
-    return scores
-
-
 def test_the_best_of_all_epochs_is_kept():
     """Longer trainings start like shorter ones, so their best score can only be better."""
     rows, validation = data(n=60), data(n=40, seed=1)
-    given = settings(learning_rates=(0.05,))
-    scores = best_by_hand(Member(HARMONIC), rows, given, validation, range(25))
-    values = list(scores.values())
+    outcomes = []
+    for epochs in range(25):
+        given = settings(learning_rates=(0.05,), epochs=(epochs,))
+        outcomes += train([Member(HARMONIC)], rows, given, validation=validation)[1]
+    values = [outcome.score.value for outcome in outcomes]
     assert (np.diff(values) <= 0).all()
-    assert min(values) < values[0]
-    _, [outcome] = train([Member(HARMONIC)], rows, settings(learning_rates=(0.05,), epochs=(24,)), None)
-    _, [held] = train(
-        [Member(HARMONIC)], rows, settings(learning_rates=(0.05,), epochs=(24,)), validation=validation
-    )
-    assert held.score.value == min(values)
-    assert held.best_epoch == values.index(min(values))
-    assert held.best_epoch < 24  # this problem is overfitted, or the test would show nothing
-    assert outcome.score.value < held.score.value
+    best = values.index(min(values))
+    assert 0 < best < 24  # this problem is overfitted, or the test would show nothing
+    assert [outcome.best_epoch for outcome in outcomes[best:]] == [best] * (25 - best)
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -580,6 +558,22 @@ def test_the_batched_path_follows_the_reference_over_batches():
         wanted, clear, _ = follow(member, start_for(rows), rows, given, torch_orders(60, 7))
         assert outcome.best_epoch == 2
         np.testing.assert_allclose(parameters_of(trained, 2)[clear], wanted[clear], atol=3e-5)
+
+
+def test_statistics_of_batches_make_those_of_all_rows():
+    """Where nothing moves, means and variances of equal batches add up to those of their rows."""
+    rows, member, start = data(n=60), Member(HARMONIC), start_for(data())
+    given, order = settings(learning_rates=(0.0,), batch_size=5), np.random.default_rng(0).permutation(60)
+    shape, theta = untrained(member, start)
+    compiled = engines.CompiledEngine(shape, theta, rows, given)
+    compiled.epoch(order, 0.0, 1)
+    batch = population_torch._Batch([member], start, rows, given, "loss", 1, None)
+    batch.optimizer.param_groups[0]["lr"] = batch.optimizer.param_groups[1]["lr"] = 0.0
+    (mean, variance), _ = batch._epoch(torch.from_numpy(order), torch.Generator())
+    raw = reference.features(*(torch.from_numpy(a) for a in (rows.x, start.hidden)), torch.zeros(5), HARMONIC)
+    for found in (compiled.moments, np.stack([mean[0].numpy(), variance[0].numpy()])):
+        np.testing.assert_allclose(found[0], raw.mean(dim=0), atol=1e-5)
+        np.testing.assert_allclose(found[1], raw.var(dim=0, correction=0), rtol=1e-4)
 
 
 def test_both_paths_choose_the_same_operators_on_a_clear_problem():

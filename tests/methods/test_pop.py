@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import io
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from opgrow.network import Block
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
 from opgrow.population import draw_start
 from opgrow.progress import Progress
-from opgrow.scores import CRITERIA, Score, evaluate
+from opgrow.scores import CRITERIA, evaluate
 
 FAMILY = {m.name: m for m in (methods.POP, methods.POPFAST, methods.POPMEMO, methods.POPMEMH, methods.PMLP)}
 ESTIMATORS = [getattr(opgrow, name + kind) for name in FAMILY for kind in ("Classifier", "Regressor")]
@@ -73,8 +74,10 @@ def problem(n=100, n_inputs=4, n_outputs=3, seed=0, validation=None, weighted=Tr
 
 def settings(loss="mse", fine_tune=0, **changes):
     tuning = TuningSettings(loss=loss, learning_rates=(0.01,), epochs=(4,), batch_size=25)
-    known = {f for f in inspect.signature(TuningSettings).parameters}
-    tuning = replace(tuning, **{name: changes.pop(name) for name in known & set(changes)})
+    own = {field.name for field in fields(TuningSettings)} & set(changes) - {"n_threads"}
+    tuning = replace(
+        tuning, n_threads=changes.get("n_threads", 1), **{name: changes.pop(name) for name in own}
+    )
     values = {
         "sets": SETS[:3],
         "tuning": tuning,
@@ -203,7 +206,7 @@ def test_pop_trains_four_times_every_operator_set_in_a_layer(trainings):
         assert told <= {(member.hidden, member.head) for member in given}
 
 
-def test_pop_keeps_the_best_pair_of_all_passes(trainings):
+def test_pop_keeps_the_best_pair_of_all_passes():
     clf = opgrow.POPClassifier(widths=(3, 2), **TINY).fit(*rows20())
     for layer in (1, 2):
         steps = [step for step in searches(clf.history_) if step.layer == layer]
@@ -215,7 +218,7 @@ def test_pop_keeps_the_best_pair_of_all_passes(trainings):
             assert clf.network_.head.operator_set == best.head_operators
         kept = [step for step in steps if step.accepted]
         assert kept[0] is steps[0]
-        assert all(b.score.better_than(a.score) for a, b in zip(kept, kept[1:], strict=False))
+        assert all(b.score.better_than(a.score) for a, b in pairwise(kept))
         rejected = [step for step in steps if not step.accepted]
         assert not any(step.score.better_than(kept[-1].score) for step in rejected)
         assert (kept[-1].operator_set, kept[-1].head_operators) == (best.operator_set, best.head_operators)
@@ -402,18 +405,9 @@ def test_the_search_chooses_what_plain_torch_chooses(name, loss, held):
         assert second - best > 3 * discrepancy  # or the winner would be an accident
         assert discrepancy < 2e-3 * best
         assert scores[step.operator_set, step.head_operators] == best
-    pair = min((pair for scores in wanted for pair in scores), key=dict_of(wanted).get)
+    _, pair = min(((value, pair) for scores in wanted for pair, value in scores.items()), key=lambda v: v[0])
     assert network.layers[0].blocks[0].operator_set == pair[0]
     assert getattr(network.head, "operator_set", None) == pair[1]
-
-
-def dict_of(passes):
-    """The best score of every pair over all passes."""
-    found = {}
-    for scores in passes:
-        for pair, value in scores.items():
-            found[pair] = min(value, found.get(pair, np.inf))
-    return found
 
 
 # --- memory ---
@@ -681,7 +675,7 @@ def test_events_and_history_tell_the_same(name):
     for step in searches(growth.steps):
         reported = [e for e in candidates if (e.layer, e.block) == (step.layer, step.block)]
         assert reported[-1].best == step.score
-        assert not any(a.best.better_than(b.best) for a, b in zip(reported, reported[1:], strict=False))
+        assert not any(a.best.better_than(b.best) for a, b in pairwise(reported))
         order = [(-c.score, c.loss) for c in step.candidates]
         assert order == sorted(order)
         assert step.candidates[0].operator_set == step.operator_set
@@ -799,6 +793,16 @@ def test_pop_predicts_targets_far_below_the_mean():
     np.testing.assert_allclose(model.network_.output_scale.numpy(), [scale, 50 * scale])
 
 
+@every([cls for cls in ESTIMATORS if cls not in CLASSIFIERS])
+@pytest.mark.parametrize("constant", [7.5, 0.0, -1e-6, 1e9])
+def test_constant_targets_are_predicted(cls, constant):
+    x, _ = data_for(cls)
+    model = quick(cls).fit(x, np.full(len(x), constant))
+    np.testing.assert_allclose(model.predict(x), constant, rtol=1e-5, atol=1e-5 if constant == 0 else 0)
+    beside = quick(cls, widths=(8,), epochs=(30,)).fit(x, np.stack([x[:, 2], np.full(len(x), constant)], 1))
+    assert np.corrcoef(beside.predict(x)[:, 0], x[:, 2])[0, 1] > 0.7
+
+
 @every([opgrow.POPClassifier, opgrow.POPFastClassifier, opgrow.POPMemOClassifier])
 def test_custom_operators_in_a_search(cls, tmp_path):
     register_nodal("cosine", lambda y, w: torch.cos(w * y))
@@ -882,6 +886,42 @@ def test_the_papers_settings():
         assert cls.paper(random_state=0, **changes).fit(x, y).score(x, y) > 0.9
 
 
+@every(ESTIMATORS)
+def test_parameters_reach_the_growth(cls, monkeypatch):
+    seen, original = [], pop.POPGrowth.__init__
+
+    def watching(self, problem, method, settings, *rest):
+        seen.append((len(problem.x), method, settings))
+        original(self, problem, method, settings, *rest)
+
+    monkeypatch.setattr(pop.POPGrowth, "__init__", watching)
+    tuning = {"batch_size": 7, "dropout": 0.2, "input_dropout": 0.1, "max_norm": 3.0, "patience": 2}
+    given = {"widths": [3, 2], "weight_range": 0.3, "target": 0.25, "layer_threshold": 0.5, "n_jobs": 2}
+    own = {"memory_energy": 0.5, "memory_ridge": 2.0, "weight_decay": "auto"}
+    fine = {"fine_tune_epochs": 3, "fine_tune_learning_rate": 0.004}
+    x, y = data_for(cls)
+    quick(cls, **tuning, **given, **own, **fine, validation_fraction=0.0).fit(x, y)
+    quick(cls, weight_decay=0.02).fit(x, y)
+    (n_rows, method, found), (_, _, other) = seen
+    assert cls.__name__.startswith(method.name)
+    assert found.tuning == TuningSettings(
+        loss="mse" if cls not in CLASSIFIERS or method is methods.POP else "cross_entropy",
+        learning_rates=(0.01,),
+        epochs=(4,),
+        weight_decay=0.4 / n_rows,
+        n_threads=2,
+        **tuning,
+    )
+    assert found.fine_tuning == replace(found.tuning, learning_rates=(0.004,), epochs=(3,))
+    assert (found.widths, found.max_layers, found.weight_range) == ((3, 2), 2, 0.3)
+    assert (found.target, found.layer_threshold, found.n_threads) == (0.25, 0.5, 2)
+    assert found.criterion == ("brier" if cls in CLASSIFIERS else "loss")
+    if method.memory:
+        assert (found.memory, found.memory_energy, found.memory_ridge) == ("pca", 0.5, 2.0)
+    assert (other.target, other.weight_range) == (None, None)
+    assert other.tuning.weight_decay == other.fine_tuning.weight_decay == 0.02
+
+
 BAD = {
     "widths": [0, (), (5, 0), (5, 2.5), "5", None, (True,), {5}, np.array([[3]]), -1],
     "layer_threshold": ["no", None, np.nan],
@@ -931,10 +971,9 @@ def test_bad_parameters_are_named_in_one_sentence(name, value):
     assert tested >= 2
 
 
-def test_scores_of_candidates_are_higher_if_better():
-    for criterion in CRITERIA:
-        _, growth, _ = grow("POPFast", criterion=criterion, loss="cross_entropy", widths=(6,))
-        [step] = searches(growth.steps)
-        sign = 1 if CRITERIA[criterion] else -1
-        assert step.candidates[0].score == sign * step.score.value
-        assert isinstance(step.score, Score)
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_scores_of_candidates_are_higher_if_better(criterion):
+    _, growth, _ = grow("POPFast", criterion=criterion, loss="cross_entropy", widths=(6,))
+    [step] = searches(growth.steps)
+    assert step.candidates[0].score == (1 if CRITERIA[criterion] else -1) * step.score.value
+    assert step.candidates[0].score >= step.candidates[-1].score

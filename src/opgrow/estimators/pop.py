@@ -254,7 +254,16 @@ class SearchingClassifier(ClassifierFace, SearchingEstimator):
     __init__ = with_class_weight(SearchingEstimator.__init__)
 
 
-class SearchingRegressor(RegressorFace, SearchingEstimator):
+class LayerRegressor(RegressorFace):
+    """Regression by training alone, which only comes near a target that is constant."""
+
+    def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        center, spread = super()._target_constants(target, weight)
+        negligible = 1e-6 * np.where(center == 0, 1.0, np.abs(center))
+        return center, np.where(np.ptp(target, axis=0) == 0, negligible, spread)
+
+
+class SearchingRegressor(LayerRegressor, SearchingEstimator):
     pass
 
 
@@ -262,7 +271,7 @@ class RememberingClassifier(ClassifierFace, RememberingEstimator):
     __init__ = with_class_weight(RememberingEstimator.__init__)
 
 
-class RememberingRegressor(RegressorFace, RememberingEstimator):
+class RememberingRegressor(LayerRegressor, RememberingEstimator):
     pass
 
 
@@ -270,7 +279,7 @@ class PerceptronClassifier(ClassifierFace, PerceptronEstimator):
     __init__ = with_class_weight(PerceptronEstimator.__init__)
 
 
-class PerceptronRegressor(RegressorFace, PerceptronEstimator):
+class PerceptronRegressor(LayerRegressor, PerceptronEstimator):
     pass
 
 

@@ -14,15 +14,7 @@ import numpy as np
 
 from . import cpu_nodal as nodals
 from .cpu_math import REORDER, ZERO, compiled, item, put
-from .cpu_nodal import (
-    DOG,
-    EXPONENTIAL,
-    GAUSSIAN,
-    HARMONIC,
-    MULTIPLICATION,
-    PYGOP_QUADRATIC,
-    QUADRATIC,
-)
+from .cpu_nodal import MULTIPLICATION, QUADRATIC, by_nodal
 from .cpu_pools import (
     CORRELATION1,
     SUM,
@@ -38,15 +30,7 @@ from .cpu_pools import (
 _CHUNK = 48
 
 
-def _second(by_weight: Any) -> Any:
-    @compiled(inline="always")
-    def slope(y, w):
-        return by_weight(y, w)[1]
-
-    return slope
-
-
-def _sum_gradient(slope: Any) -> Any:
+def _sum_gradient(by_weight: Any) -> Any:
     """Build the gradient of the sum by the weights of one neuron; rows may be added in any order."""
 
     @compiled(fastmath=REORDER)
@@ -54,7 +38,7 @@ def _sum_gradient(slope: Any) -> Any:
         for k in range(n_inputs):
             w0, total = item(w, k), ZERO
             for r in range(TILE):
-                total += item(g, r) * slope(item(y, k * TILE + r), w0)
+                total += item(g, r) * by_weight(item(y, k * TILE + r), w0)[1]
             gradient[k] += total
 
     return add
@@ -88,123 +72,17 @@ def _store(function: Any) -> Any:
     return store
 
 
-_sum_exponential = _sum_gradient(nodals.exponential_slope)
-_sum_harmonic = _sum_gradient(_second(nodals.harmonic_by_weight))
-_sum_gaussian = _sum_gradient(_second(nodals.gaussian_by_weight))
-_sum_dog = _sum_gradient(_second(nodals.dog_by_weight))
-_sum_pygop_quadratic = _sum_gradient(_second(nodals.pygop_quadratic_by_weight))
-_sum_pygop_dog = _sum_gradient(_second(nodals.pygop_dog_by_weight))
-_sum_exponential_near = _sum_gradient(nodals.exponential_near_slope)
-_sum_harmonic_near = _sum_gradient(_second(nodals.harmonic_near_by_weight))
-_sum_gaussian_near = _sum_gradient(_second(nodals.gaussian_near_by_weight))
-_sum_dog_near = _sum_gradient(_second(nodals.dog_near_by_weight))
-_both_exponential = _store_both(nodals.exponential_by_weight)
-_both_harmonic = _store_both(nodals.harmonic_by_weight)
-_both_gaussian = _store_both(nodals.gaussian_by_weight)
-_both_dog = _store_both(nodals.dog_by_weight)
-_both_pygop_quadratic = _store_both(nodals.pygop_quadratic_by_weight)
-_both_pygop_dog = _store_both(nodals.pygop_dog_by_weight)
-_both_exponential_near = _store_both(nodals.exponential_near_by_weight)
-_both_harmonic_near = _store_both(nodals.harmonic_near_by_weight)
-_both_gaussian_near = _store_both(nodals.gaussian_near_by_weight)
-_both_dog_near = _store_both(nodals.dog_near_by_weight)
-_value_exponential, _slope_exponential = _store(nodals.exponential), _store(nodals.exponential_by_input)
-_value_harmonic, _slope_harmonic = _store(nodals.harmonic), _store(nodals.harmonic_by_input)
-_value_gaussian, _slope_gaussian = _store(nodals.gaussian), _store(nodals.gaussian_by_input)
-_value_dog, _slope_dog = _store(nodals.dog), _store(nodals.dog_by_input)
-_value_pygop_quadratic, _slope_pygop_quadratic = (
-    _store(nodals.pygop_quadratic),
-    _store(nodals.pygop_quadratic_by_input),
-)
-_value_pygop_dog, _slope_pygop_dog = _store(nodals.pygop_dog), _store(nodals.pygop_dog_by_input)
+def _without_products(forms: tuple[Any, ...]) -> list[Any]:
+    """Multiplication and quadratic are matrix products, and never come here."""
+    return [None if code in (MULTIPLICATION, QUADRATIC) else form for code, form in enumerate(forms)]
 
 
-@compiled()
-def _far_sum(nodal, y, w, g, n_inputs, gradient):
-    if nodal == EXPONENTIAL:
-        _sum_exponential(y, w, g, n_inputs, gradient)
-    elif nodal == HARMONIC:
-        _sum_harmonic(y, w, g, n_inputs, gradient)
-    elif nodal == GAUSSIAN:
-        _sum_gaussian(y, w, g, n_inputs, gradient)
-    elif nodal == DOG:
-        _sum_dog(y, w, g, n_inputs, gradient)
-    elif nodal == PYGOP_QUADRATIC:
-        _sum_pygop_quadratic(y, w, g, n_inputs, gradient)
-    else:
-        _sum_pygop_dog(y, w, g, n_inputs, gradient)
-
-
-@compiled()
-def _near_sum(nodal, y, w, g, n_inputs, gradient):
-    if nodal == EXPONENTIAL:
-        _sum_exponential_near(y, w, g, n_inputs, gradient)
-    elif nodal == HARMONIC:
-        _sum_harmonic_near(y, w, g, n_inputs, gradient)
-    elif nodal == GAUSSIAN:
-        _sum_gaussian_near(y, w, g, n_inputs, gradient)
-    else:
-        _sum_dog_near(y, w, g, n_inputs, gradient)
-
-
-@compiled()
-def _far_both(nodal, y, w, first, last, z, slope):
-    if nodal == EXPONENTIAL:
-        _both_exponential(y, w, first, last, z, slope)
-    elif nodal == HARMONIC:
-        _both_harmonic(y, w, first, last, z, slope)
-    elif nodal == GAUSSIAN:
-        _both_gaussian(y, w, first, last, z, slope)
-    elif nodal == DOG:
-        _both_dog(y, w, first, last, z, slope)
-    elif nodal == PYGOP_QUADRATIC:
-        _both_pygop_quadratic(y, w, first, last, z, slope)
-    else:
-        _both_pygop_dog(y, w, first, last, z, slope)
-
-
-@compiled()
-def _near_both(nodal, y, w, first, last, z, slope):
-    if nodal == EXPONENTIAL:
-        _both_exponential_near(y, w, first, last, z, slope)
-    elif nodal == HARMONIC:
-        _both_harmonic_near(y, w, first, last, z, slope)
-    elif nodal == GAUSSIAN:
-        _both_gaussian_near(y, w, first, last, z, slope)
-    else:
-        _both_dog_near(y, w, first, last, z, slope)
-
-
-@compiled()
-def _store_values(nodal, y, w, n_inputs, out):
-    if nodal == EXPONENTIAL:
-        _value_exponential(y, w, n_inputs, out)
-    elif nodal == HARMONIC:
-        _value_harmonic(y, w, n_inputs, out)
-    elif nodal == GAUSSIAN:
-        _value_gaussian(y, w, n_inputs, out)
-    elif nodal == DOG:
-        _value_dog(y, w, n_inputs, out)
-    elif nodal == PYGOP_QUADRATIC:
-        _value_pygop_quadratic(y, w, n_inputs, out)
-    else:
-        _value_pygop_dog(y, w, n_inputs, out)
-
-
-@compiled()
-def _store_slopes(nodal, y, w, n_inputs, out):
-    if nodal == EXPONENTIAL:
-        _slope_exponential(y, w, n_inputs, out)
-    elif nodal == HARMONIC:
-        _slope_harmonic(y, w, n_inputs, out)
-    elif nodal == GAUSSIAN:
-        _slope_gaussian(y, w, n_inputs, out)
-    elif nodal == DOG:
-        _slope_dog(y, w, n_inputs, out)
-    elif nodal == PYGOP_QUADRATIC:
-        _slope_pygop_quadratic(y, w, n_inputs, out)
-    else:
-        _slope_pygop_dog(y, w, n_inputs, out)
+_far_sum = by_nodal(_sum_gradient, *_without_products(nodals.BY_WEIGHT))
+_near_sum = by_nodal(_sum_gradient, *nodals.NEAR_BY_WEIGHT)
+_far_both = by_nodal(_store_both, *_without_products(nodals.BY_WEIGHT))
+_near_both = by_nodal(_store_both, *nodals.NEAR_BY_WEIGHT)
+_store_values = by_nodal(_store, *_without_products(nodals.VALUES))
+_store_slopes = by_nodal(_store, *_without_products(nodals.BY_INPUT))
 
 
 @compiled(fastmath=REORDER)
@@ -253,54 +131,32 @@ def _correlation_gradient(nodal, pool, y, w, far, g, n_inputs, z, slope, gradien
             _add_triples(z, slope, g, first, last, start - 2, gradient)
 
 
-def _at_one(by_weight: Any, by_input: Any) -> Any:
+def _store_slopes_at(pair: tuple[Any, Any]) -> Any:
+    """Build the derivatives of psi by the weight and by the input at one place, into out[0] and out[1]."""
+    by_weight, by_input = pair
+
     @compiled()
-    def slopes(y, w):
-        return by_weight(y, w)[1], by_input(y, w)
+    def store(y, w, out):
+        put(out, 0, by_weight(y, w)[1])
+        put(out, 1, by_input(y, w))
 
-    return slopes
-
-
-_slopes_0 = _at_one(nodals.multiplication_by_weight, nodals.multiplication_by_input)
-_slopes_1 = _at_one(nodals.exponential_by_weight, nodals.exponential_by_input)
-_slopes_2 = _at_one(nodals.harmonic_by_weight, nodals.harmonic_by_input)
-_slopes_3 = _at_one(nodals.quadratic_by_weight, nodals.quadratic_by_input)
-_slopes_4 = _at_one(nodals.gaussian_by_weight, nodals.gaussian_by_input)
-_slopes_5 = _at_one(nodals.dog_by_weight, nodals.dog_by_input)
-_slopes_6 = _at_one(nodals.pygop_quadratic_by_weight, nodals.pygop_quadratic_by_input)
-_slopes_7 = _at_one(nodals.pygop_dog_by_weight, nodals.pygop_dog_by_input)
+    return store
 
 
-@compiled()
-def _slopes(nodal, y, w):
-    """Derivatives of psi by the weight and by the input, at one place."""
-    if nodal == MULTIPLICATION:
-        return _slopes_0(y, w)
-    if nodal == EXPONENTIAL:
-        return _slopes_1(y, w)
-    if nodal == HARMONIC:
-        return _slopes_2(y, w)
-    if nodal == QUADRATIC:
-        return _slopes_3(y, w)
-    if nodal == GAUSSIAN:
-        return _slopes_4(y, w)
-    if nodal == DOG:
-        return _slopes_5(y, w)
-    if nodal == PYGOP_QUADRATIC:
-        return _slopes_6(y, w)
-    return _slopes_7(y, w)
+_slopes_at = by_nodal(_store_slopes_at, *zip(nodals.BY_WEIGHT, nodals.BY_INPUT, strict=True))
 
 
 @compiled()
 def largest_backward(nodal, inputs, stride, n_rows, weight, where, grad, grad_weight, grad_inputs):
     """Add the gradients of maxima; ``where`` (d * stride) says which input was the largest."""
+    slopes = np.empty(2, np.float32)
     for i in range(weight.shape[1]):
         for r in range(n_rows):
             k = where[i * stride + r]
-            by_weight, by_input = _slopes(nodal, inputs[k * stride + r], weight[k, i])
-            grad_weight[k, i] += grad[i * stride + r] * by_weight
+            _slopes_at(nodal, inputs[k * stride + r], weight[k, i], slopes)
+            grad_weight[k, i] += grad[i * stride + r] * slopes[0]
             if grad_inputs.size > 0:
-                grad_inputs[k * stride + r] += grad[i * stride + r] * by_input
+                grad_inputs[k * stride + r] += grad[i * stride + r] * slopes[1]
 
 
 @compiled()

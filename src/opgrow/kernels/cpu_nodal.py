@@ -10,6 +10,8 @@ argument, for weights within `reach` of an input. There they return the same bit
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .cpu_math import (
@@ -32,6 +34,36 @@ from .cpu_math import (
 )
 
 MULTIPLICATION, EXPONENTIAL, HARMONIC, QUADRATIC, GAUSSIAN, DOG, PYGOP_QUADRATIC, PYGOP_DOG = range(8)
+
+
+def by_nodal(build: Any, *forms: Any) -> Any:
+    """One function for all nodal operators: ``build`` makes a loop of each form, the code chooses the loop.
+
+    ``forms`` are in the order of the codes; None stands for an operator that nobody asks for.
+    """
+    last = build(next(form for form in reversed(forms) if form is not None))
+    f0, f1, f2, f3, f4, f5, f6, f7 = (last if form is None else build(form) for form in forms)
+
+    @compiled()
+    def call(nodal, *arguments):
+        if nodal == MULTIPLICATION:
+            f0(*arguments)
+        elif nodal == EXPONENTIAL:
+            f1(*arguments)
+        elif nodal == HARMONIC:
+            f2(*arguments)
+        elif nodal == QUADRATIC:
+            f3(*arguments)
+        elif nodal == GAUSSIAN:
+            f4(*arguments)
+        elif nodal == DOG:
+            f5(*arguments)
+        elif nodal == PYGOP_QUADRATIC:
+            f6(*arguments)
+        else:
+            f7(*arguments)
+
+    return call
 
 
 #: Bounds of |w y| (harmonic) and of the exponents (the others) for the near forms, with room for rounding.
@@ -240,12 +272,45 @@ def dog_near_by_weight(y, w):
     return w * y * e, y * e * (ONE - a)
 
 
-@compiled(inline="always")
-def exponential_slope(y, w):
-    """The derivative by the weight alone, which needs no exp(x) - 1."""
-    return y * bounded_exp2(w * LOG2E * y) if abs(w * y) <= CLAMP else ZERO
-
-
-@compiled(inline="always")
-def exponential_near_slope(y, w):
-    return y * exp2_unbounded(w * LOG2E * y)
+#: All forms in the order of the codes.
+VALUES = (
+    multiplication,
+    exponential,
+    harmonic,
+    quadratic,
+    gaussian,
+    dog,
+    pygop_quadratic,
+    pygop_dog,
+)
+NEAR = (None, exponential_near, harmonic_near, None, gaussian_near, dog_near, None, None)
+BY_WEIGHT = (
+    multiplication_by_weight,
+    exponential_by_weight,
+    harmonic_by_weight,
+    quadratic_by_weight,
+    gaussian_by_weight,
+    dog_by_weight,
+    pygop_quadratic_by_weight,
+    pygop_dog_by_weight,
+)
+NEAR_BY_WEIGHT = (
+    None,
+    exponential_near_by_weight,
+    harmonic_near_by_weight,
+    None,
+    gaussian_near_by_weight,
+    dog_near_by_weight,
+    None,
+    None,
+)
+BY_INPUT = (
+    multiplication_by_input,
+    exponential_by_input,
+    harmonic_by_input,
+    quadratic_by_input,
+    gaussian_by_input,
+    dog_by_input,
+    pygop_quadratic_by_input,
+    pygop_dog_by_input,
+)

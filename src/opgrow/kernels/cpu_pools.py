@@ -18,16 +18,7 @@ import numpy as np
 
 from . import cpu_nodal as nodals
 from .cpu_math import ONE, ZERO, compiled, item, put
-from .cpu_nodal import (
-    DOG,
-    EXPONENTIAL,
-    GAUSSIAN,
-    HARMONIC,
-    MULTIPLICATION,
-    PYGOP_QUADRATIC,
-    QUADRATIC,
-    reach,
-)
+from .cpu_nodal import EXPONENTIAL, by_nodal, reach
 
 #: Rows of a tile; a multiple of every vector width.
 TILE = 32
@@ -93,8 +84,8 @@ def _four(psi: Any) -> Any:
     return values
 
 
-def _single_pools(psi: Any) -> tuple[Any, Any, Any]:
-    """Build the sum and the correlations of ``psi``, four inputs a turn."""
+def _sum(psi: Any) -> Any:
+    """Build the sum of ``psi``, four inputs a turn."""
     values = _four(psi)
 
     @compiled()
@@ -105,6 +96,13 @@ def _single_pools(psi: Any) -> tuple[Any, Any, Any]:
                 a, b, c, d = values(y, k * TILE + r, w0, w1, w2, w3)
                 put(state, r, item(state, r) + ((a + b) + (c + d)))
 
+    return add_sum
+
+
+def _pairs(psi: Any) -> Any:
+    """Build the correlation of neighbours."""
+    values = _four(psi)
+
     @compiled()
     def add_pairs(y, w, n_inputs, state):
         for k in range(0, n_inputs, 4):
@@ -114,6 +112,13 @@ def _single_pools(psi: Any) -> tuple[Any, Any, Any]:
                 before = item(state, TILE + r)
                 put(state, r, item(state, r) + ((before * a + a * b) + (b * c + c * d)))
                 put(state, TILE + r, d)
+
+    return add_pairs
+
+
+def _triples(psi: Any) -> Any:
+    """Build the correlation of three neighbours."""
+    values = _four(psi)
 
     @compiled()
     def add_triples(y, w, n_inputs, state):
@@ -126,7 +131,10 @@ def _single_pools(psi: Any) -> tuple[Any, Any, Any]:
                 put(state, TILE + r, d)
                 put(state, 2 * TILE + r, c * d)
 
-    return add_sum, add_pairs, add_triples
+    return add_triples
+
+
+_POOLS = (_sum, _pairs, _triples)
 
 
 def _all_pools(psi: Any) -> Any:
@@ -185,188 +193,12 @@ def _largest(psi: Any) -> Any:
     return find
 
 
-_sum_exponential, _pairs_exponential, _triples_exponential = _single_pools(nodals.exponential)
-_sum_harmonic, _pairs_harmonic, _triples_harmonic = _single_pools(nodals.harmonic)
-_sum_gaussian, _pairs_gaussian, _triples_gaussian = _single_pools(nodals.gaussian)
-_sum_dog, _pairs_dog, _triples_dog = _single_pools(nodals.dog)
-_sum_pygop_quadratic, _pairs_pygop_quadratic, _triples_pygop_quadratic = _single_pools(nodals.pygop_quadratic)
-_sum_pygop_dog, _pairs_pygop_dog, _triples_pygop_dog = _single_pools(nodals.pygop_dog)
-_sum_exponential_near, _pairs_exponential_near, _triples_exponential_near = _single_pools(
-    nodals.exponential_near
-)
-_sum_harmonic_near, _pairs_harmonic_near, _triples_harmonic_near = _single_pools(nodals.harmonic_near)
-_sum_gaussian_near, _pairs_gaussian_near, _triples_gaussian_near = _single_pools(nodals.gaussian_near)
-_sum_dog_near, _pairs_dog_near, _triples_dog_near = _single_pools(nodals.dog_near)
-_sum_multiplication, _pairs_multiplication, _triples_multiplication = _single_pools(nodals.multiplication)
-_sum_quadratic, _pairs_quadratic, _triples_quadratic = _single_pools(nodals.quadratic)
-_all_multiplication = _all_pools(nodals.multiplication)
-_all_exponential = _all_pools(nodals.exponential)
-_all_harmonic = _all_pools(nodals.harmonic)
-_all_quadratic = _all_pools(nodals.quadratic)
-_all_gaussian = _all_pools(nodals.gaussian)
-_all_dog = _all_pools(nodals.dog)
-_all_pygop_quadratic = _all_pools(nodals.pygop_quadratic)
-_all_pygop_dog = _all_pools(nodals.pygop_dog)
-_largest_multiplication = _largest(nodals.multiplication)
-_largest_harmonic = _largest(nodals.harmonic)
-_largest_quadratic = _largest(nodals.quadratic)
-_largest_gaussian = _largest(nodals.gaussian)
-_largest_dog = _largest(nodals.dog)
-_largest_pygop_quadratic = _largest(nodals.pygop_quadratic)
-_largest_pygop_dog = _largest(nodals.pygop_dog)
-# It grows with w y: the maximum of the products is enough.
-_largest_exponential = _largest_exponential_near = _largest_multiplication
-_largest_harmonic_near = _largest(nodals.harmonic_near)
-_largest_gaussian_near = _largest(nodals.gaussian_near)
-_largest_dog_near = _largest(nodals.dog_near)
-
-
-@compiled()
-def _far_sum(nodal, y, w, n_inputs, state):
-    if nodal == MULTIPLICATION:
-        _sum_multiplication(y, w, n_inputs, state)
-    elif nodal == EXPONENTIAL:
-        _sum_exponential(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _sum_harmonic(y, w, n_inputs, state)
-    elif nodal == QUADRATIC:
-        _sum_quadratic(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _sum_gaussian(y, w, n_inputs, state)
-    elif nodal == DOG:
-        _sum_dog(y, w, n_inputs, state)
-    elif nodal == PYGOP_QUADRATIC:
-        _sum_pygop_quadratic(y, w, n_inputs, state)
-    else:
-        _sum_pygop_dog(y, w, n_inputs, state)
-
-
-@compiled()
-def _near_sum(nodal, y, w, n_inputs, state):
-    if nodal == EXPONENTIAL:
-        _sum_exponential_near(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _sum_harmonic_near(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _sum_gaussian_near(y, w, n_inputs, state)
-    else:
-        _sum_dog_near(y, w, n_inputs, state)
-
-
-@compiled()
-def _far_pairs(nodal, y, w, n_inputs, state):
-    if nodal == MULTIPLICATION:
-        _pairs_multiplication(y, w, n_inputs, state)
-    elif nodal == EXPONENTIAL:
-        _pairs_exponential(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _pairs_harmonic(y, w, n_inputs, state)
-    elif nodal == QUADRATIC:
-        _pairs_quadratic(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _pairs_gaussian(y, w, n_inputs, state)
-    elif nodal == DOG:
-        _pairs_dog(y, w, n_inputs, state)
-    elif nodal == PYGOP_QUADRATIC:
-        _pairs_pygop_quadratic(y, w, n_inputs, state)
-    else:
-        _pairs_pygop_dog(y, w, n_inputs, state)
-
-
-@compiled()
-def _near_pairs(nodal, y, w, n_inputs, state):
-    if nodal == EXPONENTIAL:
-        _pairs_exponential_near(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _pairs_harmonic_near(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _pairs_gaussian_near(y, w, n_inputs, state)
-    else:
-        _pairs_dog_near(y, w, n_inputs, state)
-
-
-@compiled()
-def _far_triples(nodal, y, w, n_inputs, state):
-    if nodal == MULTIPLICATION:
-        _triples_multiplication(y, w, n_inputs, state)
-    elif nodal == EXPONENTIAL:
-        _triples_exponential(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _triples_harmonic(y, w, n_inputs, state)
-    elif nodal == QUADRATIC:
-        _triples_quadratic(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _triples_gaussian(y, w, n_inputs, state)
-    elif nodal == DOG:
-        _triples_dog(y, w, n_inputs, state)
-    elif nodal == PYGOP_QUADRATIC:
-        _triples_pygop_quadratic(y, w, n_inputs, state)
-    else:
-        _triples_pygop_dog(y, w, n_inputs, state)
-
-
-@compiled()
-def _near_triples(nodal, y, w, n_inputs, state):
-    if nodal == EXPONENTIAL:
-        _triples_exponential_near(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _triples_harmonic_near(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _triples_gaussian_near(y, w, n_inputs, state)
-    else:
-        _triples_dog_near(y, w, n_inputs, state)
-
-
-@compiled()
-def _all(nodal, y, w, n_inputs, state):
-    if nodal == MULTIPLICATION:
-        _all_multiplication(y, w, n_inputs, state)
-    elif nodal == EXPONENTIAL:
-        _all_exponential(y, w, n_inputs, state)
-    elif nodal == HARMONIC:
-        _all_harmonic(y, w, n_inputs, state)
-    elif nodal == QUADRATIC:
-        _all_quadratic(y, w, n_inputs, state)
-    elif nodal == GAUSSIAN:
-        _all_gaussian(y, w, n_inputs, state)
-    elif nodal == DOG:
-        _all_dog(y, w, n_inputs, state)
-    elif nodal == PYGOP_QUADRATIC:
-        _all_pygop_quadratic(y, w, n_inputs, state)
-    else:
-        _all_pygop_dog(y, w, n_inputs, state)
-
-
-@compiled()
-def _far_largest(nodal, y, w, n_inputs, state, where):
-    if nodal == MULTIPLICATION:
-        _largest_multiplication(y, w, n_inputs, state, where)
-    elif nodal == EXPONENTIAL:
-        _largest_exponential(y, w, n_inputs, state, where)
-    elif nodal == HARMONIC:
-        _largest_harmonic(y, w, n_inputs, state, where)
-    elif nodal == QUADRATIC:
-        _largest_quadratic(y, w, n_inputs, state, where)
-    elif nodal == GAUSSIAN:
-        _largest_gaussian(y, w, n_inputs, state, where)
-    elif nodal == DOG:
-        _largest_dog(y, w, n_inputs, state, where)
-    elif nodal == PYGOP_QUADRATIC:
-        _largest_pygop_quadratic(y, w, n_inputs, state, where)
-    else:
-        _largest_pygop_dog(y, w, n_inputs, state, where)
-
-
-@compiled()
-def _near_largest(nodal, y, w, n_inputs, state, where):
-    if nodal == EXPONENTIAL:
-        _largest_exponential_near(y, w, n_inputs, state, where)
-    elif nodal == HARMONIC:
-        _largest_harmonic_near(y, w, n_inputs, state, where)
-    elif nodal == GAUSSIAN:
-        _largest_gaussian_near(y, w, n_inputs, state, where)
-    else:
-        _largest_dog_near(y, w, n_inputs, state, where)
+_near_sum, _near_pairs, _near_triples = (by_nodal(pool, *nodals.NEAR) for pool in _POOLS)
+_far_sum, _far_pairs, _far_triples = (by_nodal(pool, *nodals.VALUES) for pool in _POOLS)
+_all = by_nodal(_all_pools, *nodals.VALUES)
+# The exponential grows with w y: the maximum of the products is enough.
+_far_largest = by_nodal(_largest, nodals.multiplication, nodals.multiplication, *nodals.VALUES[2:])
+_near_largest = by_nodal(_largest, None, nodals.multiplication, *nodals.NEAR[2:])
 
 
 @compiled()

@@ -60,8 +60,9 @@ def _raw_features(x, start, n_rows, block, theta, inputs, raw, where):
         for k in range(n_in):
             inputs[k * _ROWS + r] = x[start + r, k]
     weight = theta[: n_in * d].reshape((n_in, d))
-    pool_forward(block[NODAL], block[POOL], inputs, _ROWS, n_rows, weight, raw, where)
-    add_rows(raw, _ROWS, theta[n_in * d : n_in * d + d])
+    stride = np.int64(_ROWS)  # not a literal, for which numba would compile everything below once more
+    pool_forward(block[NODAL], block[POOL], inputs, stride, n_rows, weight, raw, where)
+    add_rows(raw, stride, theta[n_in * d : n_in * d + d])
     activate(block[ACTIVATION], raw, raw)
 
 
@@ -114,7 +115,8 @@ def candidate_outputs(x, frozen, block, head, theta, moments, outputs):
             offset = theta[shift + i] - moments[0, i] * factor
             for r in range(_ROWS):
                 features[(n_frozen + i) * _ROWS + r] = raw[i * _ROWS + r] * factor + offset
-        head_forward(head, features, _ROWS, n_rows, head_weight, theta[end:], pre, out, head_where)
+        stride = np.int64(_ROWS)
+        head_forward(head, features, stride, n_rows, head_weight, theta[end:], pre, out, head_where)
         for c in range(n_outputs):
             for r in range(n_rows):
                 outputs[start + r, c] = out[c * _ROWS + r]
