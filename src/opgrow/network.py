@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from . import kernels
 from .operators import OperatorSet
 
-__all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Layer", "Network"]
+__all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Layer", "Network", "unit_rows"]
 
 #: Added to the variance by every batch norm. Small, because pooled products of small numbers have small
 #: but meaningful variances.
@@ -99,7 +99,7 @@ class Block(nn.Module):
             return kernels.features(x, self.weight, self.bias, self.operator_set)
         linear = replace(self.operator_set, activation="identity")
         pooled = kernels.features(x, self.weight, self.bias, linear)
-        return self.operator_set.activation_operator.function(_unit_rows(pooled))
+        return self.operator_set.activation_operator.function(unit_rows(pooled))
 
     def forward(self, x: Tensor) -> Tensor:
         features = self.features(x)
@@ -128,7 +128,7 @@ class Block(nn.Module):
         return ", ".join([str(self.n_inputs), str(self.n_neurons), str(self.operator_set), *self.remarks()])
 
 
-def _unit_rows(z: Tensor) -> Tensor:
+def unit_rows(z: Tensor) -> Tensor:
     """Rows divided by their Euclidean norm; rows of zeros stay, and their gradients are finite."""
     # Dividing by the largest entry first keeps the squares from overflowing or vanishing. The result does not
     # depend on that factor, so it takes no part in the gradient.

@@ -57,7 +57,10 @@ PARAMETERS = {
         Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, and
         the better one kept. "auto" does so for more than 16 inputs.""",
     "criterion": """{"auto", "accuracy", "brier", "loss"}
-        What decides growth. "auto" is "brier" for classification and "loss" for regression.""",
+        What decides growth; "loss" is that of the tuning, or the squared error where nothing is tuned.
+        "auto" is "brier" for classification and "loss" for regression.""",
+    "target": """float or None
+        Value of the criterion with which the growth ends.""",
     "loss": """{"auto", "cross_entropy", "mse"} or callable
         What tuning descends. "auto" is "cross_entropy" for classification and "mse" for regression. A
         callable takes outputs and targets, both (n, outputs), and returns one loss per row.""",

@@ -140,8 +140,8 @@ def test_speed_fits_the_methods_of_the_papers_table(monkeypatch):
         *("PMLPClassifier", "PLNClassifier", "BLSClassifier", "POPClassifier"),
     ]
     assert all(row.value > 0 for row in rows)
-    assert "at most 100 epochs a training, patience 10; paper 14 s" in rows[0].note
-    assert "layers searched 1, kept 1; at most 2 epochs a training, patience 10; paper" in rows[-1].note
+    assert "at most 100 epochs a training, patience 5; paper 14 s" in rows[0].note
+    assert "layers searched 1, kept 1; at most 2 epochs a training, patience 5; paper" in rows[-1].note
 
 
 def test_pop_is_a_fit_and_quick_leaves_fits_out():

@@ -140,11 +140,6 @@ _TEXTS = {
         (ADMM) at most.""",
     "feature_activation": """{"sigmoid", "identity"}
         Of the feature nodes: the paper's, or that of the original method.""",
-    "criterion": """{"auto", "accuracy", "brier", "loss"}
-        What decides growth; "loss" is the squared error. "auto" is "brier" for classification and "loss"
-        for regression.""",
-    "target": """float or None
-        Value of the criterion with which the growth ends.""",
 }
 
 

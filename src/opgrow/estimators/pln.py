@@ -130,11 +130,6 @@ _TEXTS = {
     "mu, admm_iterations": """float and int
         Parameter that the solver of the output weights (ADMM) starts with, and its iterations at most. As
         the solver adapts the parameter, it decides how soon the solution is found and not which.""",
-    "criterion": """{"auto", "accuracy", "brier", "loss"}
-        What decides growth; "loss" is the squared error. "auto" is "brier" for classification and "loss"
-        for regression.""",
-    "target": """float or None
-        Value of the criterion with which the growth ends.""",
 }
 
 

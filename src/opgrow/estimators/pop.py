@@ -213,8 +213,6 @@ _TEXTS = {
         Neurons of each layer; there are at most as many layers.""",
     "layer_threshold": """float
         Least relative improvement of the score by which a new layer is kept.""",
-    "target": """float or None
-        Score of the criterion with which the growth ends, beside the layer threshold.""",
     "weight_range": """"auto" or float
         Weights start uniform in [-range, range]. "auto" is 1.5 / sqrt(inputs).""",
     "learning_rates, epochs": """sequences of float and int
@@ -246,7 +244,7 @@ _SUMMARIES = {
 
 def _text(name: str, base: type[Any], texts: Mapping[str, str] = _TEXTS) -> str:
     kind = "Classifier" if issubclass(base, ClassifierFace) else "Regressor"
-    quick = "widths=[10]" if name == "PMLP" else 'widths=[10], operators=[("gaussian", "sum", "tanh")]'
+    quick = "widths=[10]" if name == "PMLP" else 'widths=[10], operators=[("harmonic", "sum", "tanh")]'
     return documentation(_SUMMARIES[name], name + kind, base.__init__, quick, texts)
 
 

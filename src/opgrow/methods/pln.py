@@ -25,7 +25,7 @@ from ..events import Event, GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
 from ..kernels import compiled_features
 from ..kernels.threads import stream
-from ..network import Block, Layer, Network, _unit_rows
+from ..network import Block, Layer, Network, unit_rows
 from ..operators import OperatorSet
 from ..ridge import factor_base
 from ..scores import Score, evaluate
@@ -237,7 +237,7 @@ def _features(carried: np.ndarray, pooled: np.ndarray) -> np.ndarray:
     features = np.empty((len(carried), split + columns), np.float32)
     features[:, :split] = carried
     for rows in chunks(len(pooled), columns):
-        features[rows, split:] = torch.relu(_unit_rows(torch.from_numpy(pooled[rows]))).numpy()
+        features[rows, split:] = torch.relu(unit_rows(torch.from_numpy(pooled[rows]))).numpy()
     return features
 
 
