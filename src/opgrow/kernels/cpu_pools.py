@@ -138,38 +138,46 @@ _POOLS = (_sum, _pairs, _triples)
 
 
 def _all_pools(psi: Any) -> Any:
-    """Build all four pools of ``psi`` at once."""
-    values = _four(psi)
+    """Build all four pools of ``psi`` at once; sums run from input to input, which needs few registers."""
+
+    @compiled(inline="always")
+    def step(y, w, total, pair, triple, largest, before, product):
+        z = psi(y, w)
+        pair_term = before * z
+        largest = z if z > largest else largest
+        return total + z, pair + pair_term, triple + product * z, largest, z, pair_term
 
     @compiled()
     def add_all(y, w, n_inputs, state):
         whole = n_inputs - n_inputs % 4
         for k in range(0, whole, 4):
             w0, w1, w2, w3 = item(w, k), item(w, k + 1), item(w, k + 2), item(w, k + 3)
+            at = k * TILE
             for r in range(TILE):
-                a, b, c, d = values(y, k * TILE + r, w0, w1, w2, w3)
-                before, product = item(state, 4 * TILE + r), item(state, 5 * TILE + r)
-                ab, bc, cd = a * b, b * c, c * d
-                put(state, r, item(state, r) + ((a + b) + (c + d)))
-                put(state, TILE + r, item(state, TILE + r) + ((before * a + ab) + (bc + cd)))
-                triples = (product * a + before * ab) + (a * bc + bc * d)
-                put(state, 2 * TILE + r, item(state, 2 * TILE + r) + triples)
-                e, f, g = a if a > b else b, c if c > d else d, item(state, 3 * TILE + r)
-                e = e if e > f else f
-                put(state, 3 * TILE + r, e if e > g else g)
-                put(state, 4 * TILE + r, d)
-                put(state, 5 * TILE + r, cd)
+                s, c, t = item(state, r), item(state, TILE + r), item(state, 2 * TILE + r)
+                m, b, p = item(state, 3 * TILE + r), item(state, 4 * TILE + r), item(state, 5 * TILE + r)
+                s, c, t, m, b, p = step(item(y, at + r), w0, s, c, t, m, b, p)
+                s, c, t, m, b, p = step(item(y, at + TILE + r), w1, s, c, t, m, b, p)
+                s, c, t, m, b, p = step(item(y, at + 2 * TILE + r), w2, s, c, t, m, b, p)
+                s, c, t, m, b, p = step(item(y, at + 3 * TILE + r), w3, s, c, t, m, b, p)
+                put(state, r, s)
+                put(state, TILE + r, c)
+                put(state, 2 * TILE + r, t)
+                put(state, 3 * TILE + r, m)
+                put(state, 4 * TILE + r, b)
+                put(state, 5 * TILE + r, p)
         for k in range(whole, n_inputs):  # one by one: padding would count as a maximum
             w0 = item(w, k)
             for r in range(TILE):
-                z = psi(item(y, k * TILE + r), w0)
-                pair, largest = item(state, 4 * TILE + r) * z, item(state, 3 * TILE + r)
-                put(state, r, item(state, r) + z)
-                put(state, TILE + r, item(state, TILE + r) + pair)
-                put(state, 2 * TILE + r, item(state, 2 * TILE + r) + item(state, 5 * TILE + r) * z)
-                put(state, 3 * TILE + r, z if z > largest else largest)
-                put(state, 4 * TILE + r, z)
-                put(state, 5 * TILE + r, pair)
+                s, c, t = item(state, r), item(state, TILE + r), item(state, 2 * TILE + r)
+                m, b, p = item(state, 3 * TILE + r), item(state, 4 * TILE + r), item(state, 5 * TILE + r)
+                s, c, t, m, b, p = step(item(y, k * TILE + r), w0, s, c, t, m, b, p)
+                put(state, r, s)
+                put(state, TILE + r, c)
+                put(state, 2 * TILE + r, t)
+                put(state, 3 * TILE + r, m)
+                put(state, 4 * TILE + r, b)
+                put(state, 5 * TILE + r, p)
 
     return add_all
 
