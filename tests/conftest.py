@@ -6,6 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+# Triton reads these when it is first imported, and nothing imports it before this file. Without a GPU its
+# interpreter runs the kernels, slowly but as they are written, so that they are tested everywhere.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+# Triton 3.9 warns unless it is told whether to fuse products with sums: yes, which is its default.
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 
 @pytest.fixture(scope="session")

@@ -367,7 +367,7 @@ class Doubling(Growth):
     def grow_layer(self, number, parts):
         block = Block(parts[0].x.shape[1], 2**number, SETS[0])
         for part in parts:
-            part.accept(block, self.n_threads)
+            part.accept(block)
         head = torch.nn.Linear(block.n_neurons, self.problem.n_outputs)
         return GrownLayer(Layer([block]), head, Score(0.5**number, 0.5**number))
 

@@ -33,7 +33,8 @@ def test_a_docstring_has_the_parameters_and_defaults_of_its_signature():
     layer_threshold : float, default=1.5e-4
         Of layers.
     class_weight : dict, "balanced" or None, default=None
-    device : {"auto", "cpu"}, default="auto"
+    device : {"auto", "cpu", "cuda", "cuda:N"}, default="auto"
+        Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.
     callbacks : list of Callback, optional
 
     Attributes

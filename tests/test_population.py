@@ -77,7 +77,7 @@ def parameters_of(trained, n_frozen):
 
 def untrained(member, start):
     """Shape and flat parameters of a candidate that nobody has touched."""
-    shape = population._modules(member, start)[2]
+    shape = population.modules_of(member, start)[2]
     theta = np.zeros(shape.size, np.float32)
     [[view]] = shape.blocks(theta)
     view.weight[:], view.scale[:] = start.hidden, 1.0
@@ -109,7 +109,7 @@ def follow(member, start, rows, given, orders):
     Adam makes whole steps of gradients that are 0 but for rounding; such parameters cannot be compared.
     """
     shape, theta = untrained(member, start)
-    engine = engines.ReferenceEngine(shape, theta, rows, given)
+    engine = engines.ReferenceEngine(shape, torch.from_numpy(theta), rows.tensors(), given)
     skipped = 0
     for rate, count in zip(given.learning_rates, given.epochs, strict=True):
         for _ in range(count):
@@ -567,7 +567,7 @@ def test_statistics_of_batches_make_those_of_all_rows():
     shape, theta = untrained(member, start)
     compiled = engines.CompiledEngine(shape, theta, rows, given)
     compiled.epoch(order, 0.0, 1)
-    batch = population_torch._Batch([member], start, rows, given, "loss", 1, None)
+    batch = population_torch._Batch([member], start, rows.tensors(), given, "loss", 1, None)
     batch.optimizer.param_groups[0]["lr"] = batch.optimizer.param_groups[1]["lr"] = 0.0
     (mean, variance), _ = batch._epoch(torch.from_numpy(order), torch.Generator())
     raw = reference.features(*(torch.from_numpy(a) for a in (rows.x, start.hidden)), torch.zeros(5), HARMONIC)

@@ -11,9 +11,14 @@ from opgrow import PERCEPTRON, Block, Layer, OperatorSet, engines
 from opgrow.engines import TuningData, TuningSettings
 from opgrow.operators import library, register_activation, unregister
 from opgrow.scores import evaluate, row_losses
-from opgrow.tuning import tune
+from opgrow.tuning import HostSession, tune
 
-ENGINES = {"compiled": engines.CompiledEngine, "reference": engines.ReferenceEngine}
+
+def reference_engine(shape, theta, rows, settings):
+    return engines.ReferenceEngine(shape, torch.from_numpy(theta), rows.tensors(), settings)
+
+
+ENGINES = {"compiled": engines.CompiledEngine, "reference": reference_engine}
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 NODALS = ("multiplication", "exponential", "harmonic", "quadratic", "gaussian", "dog")
@@ -287,7 +292,8 @@ def run(sets, rows, seed=0, criterion="loss", validation=None, on_epoch=None, **
     layers, head = network(sets, n_frozen=rows.frozen.shape[1])
     rng = np.random.default_rng(seed)
     settings = TuningSettings(**({"learning_rates": (0.01,), "epochs": (5,)} | settings))
-    return layers, head, tune(layers, head, rows, settings, criterion, rng, validation, on_epoch)
+    session = HostSession(layers, head, rows, validation, settings, criterion)
+    return layers, head, tune(session, settings, rng, on_epoch)
 
 
 TWO_LAYERS = [[HARMONIC, OperatorSet("gaussian", "maximum", "elu")], [PERCEPTRON]]
@@ -316,7 +322,7 @@ def test_a_huge_learning_rate_leaves_the_start(loss):
     start = outputs_of(good, head, rows)
     rng = np.random.default_rng(0)
     settings = TuningSettings(loss=loss, learning_rates=(1e3,), epochs=(3,))
-    found = tune(good, head, rows, settings, "loss", rng)
+    found = tune(HostSession(good, head, rows, None, settings, "loss"), settings, rng)
     assert found.best_epoch == 0
     assert found.best == found.start
     np.testing.assert_allclose(outputs_of(good, head, rows), start, rtol=1e-4, atol=1e-4)

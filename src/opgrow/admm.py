@@ -10,10 +10,11 @@ rho costs nothing. Only the way to the answer depends on rho, the answer does no
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .statistics import chunks
+from .matrices import HOST, Matrices, Matrix
 
 __all__ = ["bounded_least_squares", "sparse_code"]
 
@@ -84,12 +85,13 @@ def bounded_least_squares(
 
 
 def sparse_code(
-    a: np.ndarray,
-    x: np.ndarray,
+    a: Matrix,
+    x: Matrix,
     penalty: float,
     iterations: int = 500,
     tolerance: float = 1e-8,
-    weight: np.ndarray | None = None,
+    weight: Matrix | None = None,
+    matrices: Matrices = HOST,
 ) -> np.ndarray:
     """Minimise 1/2 ||A W - X||² + penalty ||W||_1, the sparse autoencoder of a BLS feature window.
 
@@ -109,6 +111,8 @@ def sparse_code(
         Stop as soon as the primal and the dual residual, relative to the answer and to A'X, are below.
     weight : (N,) array, optional
         Row weights; a whole number counts a row so many times.
+    matrices : Matrices
+        What works on the rows; they are its own.
 
     Returns
     -------
@@ -123,13 +127,14 @@ def sparse_code(
     """
     if penalty < 0:
         raise ValueError(f"the penalty must not be negative, not {penalty}")
-    gram, cross = np.zeros((a.shape[1], a.shape[1])), np.zeros((a.shape[1], x.shape[1]))
-    with np.errstate(invalid="ignore", over="ignore"):  # reported below, in words
-        for rows in chunks(len(a), a.shape[1] + x.shape[1]):
-            left = a[rows].astype(np.float64)
-            weighted = left.T if weight is None else left.T * weight[rows]
-            gram += weighted @ left
-            cross += weighted @ x[rows].astype(np.float64)
+
+    def sums(a: Any, x: Any, weight: Any = None) -> tuple[Any, Any]:
+        left = matrices.double(a)
+        weighted = left.T if weight is None else left.T * weight
+        return weighted @ left, weighted @ matrices.double(x)
+
+    rows = [a, x, *([] if weight is None else [weight])]
+    gram, cross = matrices.sums(sums, *rows, columns=a.shape[1] + x.shape[1])
     _require_finite(gram, cross, np.asarray(penalty))
     if not cross.size or np.abs(cross).max() <= penalty:
         return np.zeros_like(cross)

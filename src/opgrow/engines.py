@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -85,6 +86,10 @@ class TuningData:
     target: np.ndarray
     weight: np.ndarray
 
+    def tensors(self) -> list[Tensor]:
+        """Inputs, frozen features, targets and weights as tensors that share the memory."""
+        return [torch.from_numpy(a) for a in (self.x, self.frozen, self.target, self.weight)]
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -96,13 +101,13 @@ class Moments:
 
 @dataclass(frozen=True)
 class _Views:
-    """A block's parameters as views into the flat vector."""
+    """A block's parameters as views into the flat vector, an array or a tensor."""
 
     operator_set: OperatorSet
-    weight: np.ndarray
-    bias: np.ndarray
-    scale: np.ndarray
-    shift: np.ndarray
+    weight: Any
+    bias: Any
+    scale: Any
+    shift: Any
 
 
 class Shape:
@@ -132,16 +137,17 @@ class Shape:
     def compilable(self) -> bool:
         return bool((self.plan[:, :3] > UNKNOWN[0]).all() and (self.head_codes > UNKNOWN[0]).all())
 
-    def blocks(self, theta: np.ndarray) -> list[list[_Views]]:
+    def blocks(self, theta: Any) -> list[list[_Views]]:
         layers: list[list[_Views]] = [[] for _ in self.widths]
         for operator_set, row in zip(self.sets, self.plan, strict=True):
             n_in, d, at, layer = row[3:7]
             end = at + n_in * d
-            parts = theta[at:end].reshape(n_in, d), *np.split(theta[end : end + 3 * d], 3)
+            rest = (theta[end + i * d : end + (i + 1) * d] for i in range(3))
+            parts = theta[at:end].reshape(n_in, d), *rest
             layers[layer].append(_Views(operator_set, *parts))
         return layers
 
-    def head(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def head(self, theta: Any) -> tuple[Any, Any]:
         weight = theta[self.head_at : self.size - self.n_outputs].reshape(self.n_features, self.n_outputs)
         return weight, theta[self.size - self.n_outputs :]
 
@@ -223,8 +229,9 @@ def choose_engine(
     shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings
 ) -> CompiledEngine | ReferenceEngine:
     """The compiled engine where it can do the work, else the reference."""
-    engine = CompiledEngine if shape.compilable and is_plain(settings) else ReferenceEngine
-    return engine(shape, theta, train, settings)
+    if shape.compilable and is_plain(settings):
+        return CompiledEngine(shape, theta, train, settings)
+    return ReferenceEngine(shape, torch.from_numpy(theta), train.tensors(), settings)
 
 
 def is_plain(settings: TuningSettings) -> bool:
@@ -280,12 +287,15 @@ class CompiledEngine:
 
 
 class ReferenceEngine:
-    """The same steps with torch autograd. Also runs operators, losses and optimisers of users."""
+    """The same steps with torch autograd, on any device. Also runs operators, losses and optimisers of users.
 
-    def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
+    ``data`` are inputs, frozen features, targets and weights, with rows as their first dimension.
+    """
+
+    def __init__(self, shape: Shape, theta: Tensor, data: Sequence[Tensor], settings: TuningSettings) -> None:
         self.shape, self.theta, self.settings = shape, theta, settings
-        self.bounds = batch_bounds(len(train.x), settings.batch_size)
-        self.data = [torch.from_numpy(a) for a in (train.x, train.frozen, train.target, train.weight)]
+        self.bounds = batch_bounds(len(data[0]), settings.batch_size)
+        self.data = data
         # Parameters share memory with the flat vector.
         self.layers = [
             [[_leaf(a) for a in (view.weight, view.bias, view.scale, view.shift)] for view in layer]
@@ -302,11 +312,11 @@ class ReferenceEngine:
         self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
         self.parameters = decayed + plain
 
-    def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
-        generator = torch.Generator().manual_seed(seed % 2**63)
+    def epoch(self, order: np.ndarray | Tensor, rate: float, seed: int) -> tuple[float, int]:
+        generator = torch.Generator(self.theta.device).manual_seed(seed % 2**63)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        rows = torch.from_numpy(order)
+        rows = torch.as_tensor(order, device=self.theta.device)
         total, skipped = 0.0, 0
         for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
             self.optimizer.zero_grad()
@@ -349,12 +359,12 @@ class ReferenceEngine:
                         block[0].mul_((self.settings.max_norm / norms).clamp_max(1.0))
 
 
-def _leaf(values: np.ndarray) -> Tensor:
-    return torch.from_numpy(values).requires_grad_()
+def _leaf(values: Tensor) -> Tensor:
+    return values.detach().requires_grad_()
 
 
 def _dropout(x: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     if rate <= 0:
         return x
-    keep = torch.rand(x.shape, generator=generator) >= rate
+    keep = torch.rand(x.shape, generator=generator, device=x.device) >= rate
     return x * keep / (1 - rate)

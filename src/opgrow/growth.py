@@ -13,13 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from .engines import TuningData, TuningSettings
+from .backends import Backend, HostBackend, Part, Problem, block_outputs
+from .engines import TuningSettings
 from .events import (
     EpochFinished,
     Event,
@@ -29,11 +30,8 @@ from .events import (
     PhaseStarted,
     StepFinished,
 )
-from .kernels import compiled_features
-from .kernels.threads import single_threaded_libraries
-from .network import NORM_EPSILON, Block, Layer, Network
+from .network import Block, Layer, Network
 from .scores import Score
-from .statistics import Rows
 from .tuning import tune
 
 __all__ = [
@@ -45,9 +43,7 @@ __all__ = [
     "Problem",
     "block_outputs",
     "copy_layer",
-    "first_part",
     "fold_norm",
-    "whole",
 ]
 
 
@@ -57,24 +53,6 @@ class Method:
 
     name: str
     growth: type[Growth]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Data to grow from, standardised: inputs (N, D), targets (N, outputs), weights (N,); all float32."""
-
-    x: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-    validation: Problem | None = None
-
-    @property
-    def n_inputs(self) -> int:
-        return self.x.shape[1]
-
-    @property
-    def n_outputs(self) -> int:
-        return self.target.shape[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,34 +75,6 @@ class GrowthSettings:
     target: float | None = None
     logits: bool = False
     n_threads: int = 1
-
-
-@dataclass
-class Part:
-    """Training or validation rows during the growth of one layer.
-
-    Attributes
-    ----------
-    x : (N, D) inputs of the layer; accepted : (N, F) standardised features of the blocks it has so far
-    target : (N, outputs); weight : (N,); all float32
-    """
-
-    x: np.ndarray
-    accepted: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-
-    def rows(self) -> Rows:
-        return Rows(self.x, self.accepted, self.target, self.weight)
-
-    def tuning_data(self) -> TuningData:
-        return TuningData(self.x, self.accepted, self.target, self.weight)
-
-    def accept(self, block: Block, n_threads: int) -> None:
-        self.accepted = np.concatenate([self.accepted, block_outputs(block, self.x, n_threads)], axis=1)
-
-    def next_layer(self) -> Part:
-        return Part(self.accepted, self.accepted[:, :0], self.target, self.weight)
 
 
 @dataclass(frozen=True)
@@ -156,9 +106,11 @@ class Growth(ABC):
         settings: GrowthSettings,
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
+        backend: Backend | None = None,
     ) -> None:
         self.problem, self.method, self.settings, self.seed, self.emit = problem, method, settings, seed, emit
         self.n_threads = settings.n_threads
+        self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
         self.steps: list[GrowthStep] = []
         # What is kept so far: layers, their head and its score.
         self.layers: list[Layer] = []
@@ -167,7 +119,7 @@ class Growth(ABC):
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
-        with single_threaded_libraries():
+        with self.backend.running():
             return self._run()
 
     def _run(self) -> Network:
@@ -177,17 +129,17 @@ class Growth(ABC):
         self.emit(
             GrowthStarted(
                 self.method.name,
-                len(problem.x),
-                0 if validation is None else len(validation.x),
+                problem.n_rows,
+                0 if validation is None else validation.n_rows,
                 problem.n_inputs,
                 problem.n_outputs,
                 settings.criterion,
             )
         )
-        parts = [first_part(p) for p in (problem, validation) if p is not None]
+        parts = self._parts()
         for number in range(1, settings.max_layers + 1):
             grown = self.grow_layer(number, parts)
-            if not self._decide_layer(number, grown):
+            if not self._decide_layer(number, grown) or number == settings.max_layers:
                 break
             parts = [self.next_part(part, grown) for part in parts]
         self._fine_tune()
@@ -196,17 +148,21 @@ class Growth(ABC):
         self.emit(GrowthFinished(network, self.score, time.perf_counter() - started))
         return network
 
+    def _parts(self) -> list[Any]:
+        """The training rows and, where there are some, validation rows as the first layer sees them."""
+        return [self.backend.part(p) for p in (self.problem, self.problem.validation) if p is not None]
+
     # --- what methods say ---
 
     @abstractmethod
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+    def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer:
         """Grow layer ``number``, from 1, on the training rows and, where there are some, validation rows."""
 
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
         """All layers of the network that ``grown`` makes."""
         return [*self.layers, grown.layer]
 
-    def next_part(self, part: Part, grown: GrownLayer) -> Part:
+    def next_part(self, part: Part, grown: GrownLayer) -> Any:
         """The rows as the layer after ``grown`` sees them."""
         return part.next_layer()
 
@@ -238,18 +194,14 @@ class Growth(ABC):
         if not sum(settings.epochs):
             return
         assert self.score is not None
-        problem, validation = self.problem, self.problem.validation
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
         clock = time.perf_counter()
         network = self._network(self.layers, self.head)
+        criterion = self.settings.criterion
         result = tune(
-            network.hidden,
-            network.head,
-            whole(problem),
+            self.backend.session(network.hidden, network.head, self._parts(), settings, criterion),
             settings,
-            self.settings.criterion,
             np.random.default_rng([self.seed, 0, 0, 2]),
-            None if validation is None else whole(validation),
             lambda epoch: self.emit(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
         )
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
@@ -289,30 +241,6 @@ class Growth(ABC):
     def _record(self, step: GrowthStep) -> None:
         self.steps.append(step)
         self.emit(StepFinished(step))
-
-
-def first_part(problem: Problem) -> Part:
-    """A problem's own rows as those of the first layer."""
-    nothing = np.zeros((len(problem.x), 0), np.float32)
-    return Part(problem.x, nothing, problem.target, problem.weight)
-
-
-def whole(problem: Problem) -> TuningData:
-    """A problem as data to tune a whole network on."""
-    return first_part(problem).tuning_data()
-
-
-def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:
-    """What a batch-normalised block hands on for rows of its inputs: (N, D) to (N, d)."""
-    raw = compiled_features(
-        x, block.weight.detach().numpy(), block.bias.detach().numpy(), block.operator_set, n_threads
-    )
-    norm = block.norm
-    raw -= norm.running_mean.numpy()
-    raw /= np.sqrt(norm.running_var.numpy() + np.float32(NORM_EPSILON))
-    raw *= norm.weight.detach().numpy()
-    raw += norm.bias.detach().numpy()
-    return raw
 
 
 def fold_norm(block: Block, head: nn.Linear) -> None:

@@ -6,20 +6,18 @@ and ``L L' = H'WH + ridge I``, the factor for all of them is
     [[L, 0], [K', M]]  with  L K = H'Wh  and  M M' = h'Wh + ridge I - K'K, the Schur complement.
 
 It is exact for every ridge and costs what the new columns cost; the pseudo-inverse updates of the literature
-are exact for a ridge of zero only. All sums are in float64.
+are exact for a ridge of zero only. All sums are in float64, taken where the rows are (`opgrow.matrices`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from .kernels.threads import stream
-from .preparation import moments
-from .statistics import chunks
+from .matrices import HOST, Matrices, Matrix, weighted_mean
 
 __all__ = ["IncrementalRidge", "feature_moments"]
 
@@ -35,10 +33,11 @@ class IncrementalRidge:
 
     Attributes
     ----------
-    target, weight : (N, C) targets less their mean, float64, and (N,) row weights
-    target_mean : (C,)
+    target, weight : (N, C) targets and (N,) row weights
+    target_mean, total_weight : (C,) and float
     ridge : float
-    features : (N, p) float32, not standardised, in the order in which they came
+    matrices : what works on the rows
+    features : (N, p) float32, not standardised, in the order in which they came; None before the first
     mean, scale : (p,) see `feature_moments`
     factor : (p, p) lower Cholesky factor
     reduced : (p, C) factor^-1 H'W target
@@ -53,12 +52,13 @@ class IncrementalRidge:
            [1.085]]), array([0.181]))
     """
 
-    target: np.ndarray
-    weight: np.ndarray
+    target: Matrix
+    weight: Matrix
     target_mean: np.ndarray
+    total_weight: float
     ridge: float
-    n_threads: int
-    features: np.ndarray
+    matrices: Matrices
+    features: Matrix | None
     mean: np.ndarray
     scale: np.ndarray
     factor: np.ndarray
@@ -66,21 +66,17 @@ class IncrementalRidge:
 
     @classmethod
     def start(
-        cls, target: np.ndarray, weight: np.ndarray, ridge: float, n_threads: int = 1
+        cls, target: Matrix, weight: Matrix, ridge: float, matrices: Matrices = HOST
     ) -> IncrementalRidge:
         """A regression without features."""
-        weight = weight.astype(np.float64)
-        with np.errstate(all="ignore"):  # reported by `extend`
-            mean = weight @ target / weight.sum()
-            target = target - mean
-        n_rows, n_outputs = target.shape
-        nothing = np.zeros((n_rows, 0), np.float32), np.zeros(0), np.zeros(0), np.zeros((0, 0))
-        return cls(target, weight, mean, ridge, n_threads, *nothing, np.zeros((0, n_outputs)))
+        mean, total = weighted_mean(target, weight, matrices)  # not finite: reported by `extend`
+        nothing = np.zeros(0), np.zeros(0), np.zeros((0, 0)), np.zeros((0, len(mean)))
+        return cls(target, weight, mean, total, ridge, matrices, None, *nothing)
 
-    def extend(self, new: np.ndarray) -> IncrementalRidge:
+    def extend(self, new: Matrix) -> IncrementalRidge:
         """The regression with the features ``new`` (N, m) beside those it has."""
         p, m = len(self.mean), new.shape[1]
-        mean, scale = feature_moments(new, self.weight)
+        mean, scale = feature_moments(new, self.weight, self.matrices)
         cross, gram, slope = self._sums(new, mean, scale)
         known = linalg.solve_triangular(self.factor, cross, lower=True) if p else cross
         corner = self._cholesky(gram - known.T @ known)
@@ -89,7 +85,7 @@ class IncrementalRidge:
         factor[:p, :p], factor[p:, :p], factor[p:, p:] = self.factor, known.T, corner
         return replace(
             self,
-            features=np.concatenate([self.features, new], axis=1),
+            features=new if self.features is None else self.matrices.beside([self.features, new]),
             mean=np.concatenate([self.mean, mean]),
             scale=np.concatenate([self.scale, scale]),
             factor=factor,
@@ -104,42 +100,46 @@ class IncrementalRidge:
 
     def leave_one_out(self) -> float:
         """Mean squared error of predictions for each row by the regression without it, in closed form."""
-        weight, _ = self.head()
-        total, error = self.weight.sum(), 0.0
-        for rows in chunks(len(self.features), 2 * len(self.mean)):
-            h = self.features[rows] - self.mean
-            whitened = linalg.solve_triangular(self.factor, (h / self.scale).T, lower=True)
-            leverage = self.weight[rows] * (1 / total + np.square(whitened).sum(axis=0))
+        matrices = self.matrices
+        constants = self.head()[0], self.mean, self.scale, self.factor, self.target_mean
+        head, mean, scale, factor, target_mean = (matrices.constant(array) for array in constants)
+
+        def error(features: Any, target: Any, weight: Any) -> tuple[Any]:
+            weight = matrices.double(weight)
+            h = features - mean
+            whitened = matrices.substituted(factor, (h / scale).T)
+            leverage = weight * (1 / self.total_weight + (whitened**2).sum(axis=0))
             # A row that alone decides its own prediction has a leverage of 1, but for rounding.
-            left = np.maximum(1 - leverage, 1e-3)[:, None]
-            residual = (self.target[rows] - h @ weight) / left
-            error += float(self.weight[rows] @ np.square(residual).mean(axis=1))
-        return error / float(total)
+            left = (1 - leverage).clip(1e-3, None)[:, None]
+            residual = (target - target_mean - h @ head) / left
+            return (weight @ (residual**2).mean(axis=1),)
+
+        size = 2 * len(self.mean)
+        [total] = matrices.sums(error, self.features, self.target, self.weight, columns=size)
+        return float(total) / self.total_weight
 
     def _sums(
-        self, new: np.ndarray, mean: np.ndarray, scale: np.ndarray
+        self, new: Matrix, mean: np.ndarray, scale: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """H'Wh, h'Wh and h'W target; chunks are spread over threads and added in their order."""
-        p, m = len(self.mean), new.shape[1]
+        """H'Wh, h'Wh and h'W target."""
+        matrices, size = self.matrices, 2 * (len(self.mean) + new.shape[1])
+        constants = mean, scale, self.mean, self.scale, self.target_mean
+        mean, scale, old_mean, old_scale, target_mean = (matrices.constant(array) for array in constants)
 
-        def task(rows: slice) -> tuple[np.ndarray, ...]:
-            h = (new[rows] - mean) / scale
-            weighted = h * self.weight[rows, None]
-            old = (self.features[rows] - self.mean) / self.scale
-            with np.errstate(all="ignore"):  # reported below, in words
-                return old.T @ weighted, h.T @ weighted, weighted.T @ self.target[rows]
+        def sums(new: Any, target: Any, weight: Any, old: Any = None) -> tuple[Any, Any, Any]:
+            h = (new - mean) / scale
+            weighted = h * weight[:, None]
+            before = ((new[:, :0] if old is None else old) - old_mean) / old_scale
+            return before.T @ weighted, h.T @ weighted, weighted.T @ (target - target_mean)
 
-        sums = np.zeros((p, m)), np.zeros((m, m)), np.zeros((m, self.target.shape[1]))
-        tasks = [partial(task, rows) for rows in chunks(len(new), 2 * (p + m))]
-        for part in stream(tasks, self.n_threads):
-            for array, summand in zip(sums, part, strict=True):
-                array += summand
-        if not all(np.isfinite(array).all() for array in sums):
+        rows = [new, self.target, self.weight, *([] if self.features is None else [self.features])]
+        cross, gram, slope = matrices.sums(sums, *rows, columns=size)
+        if not all(np.isfinite(array).all() for array in (cross, gram, slope)):
             raise FloatingPointError("the sums over rows of new features and targets are not finite")
-        return sums
+        return cross, gram, slope
 
     def _cholesky(self, schur: np.ndarray) -> np.ndarray:
-        identity, total = np.eye(len(schur)), self.weight.sum()
+        identity, total = np.eye(len(schur)), self.total_weight
         for extra in (0.0, 1e-12, 1e-10, 1e-8):  # where rounding errors are larger than the ridge
             try:
                 return linalg.cholesky(schur + (self.ridge + extra * total) * identity, lower=True)
@@ -148,10 +148,12 @@ class IncrementalRidge:
         raise FloatingPointError("the Gram matrix of the features has no Cholesky factor: raise the ridge")
 
 
-def feature_moments(features: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def feature_moments(
+    features: Matrix, weight: Matrix, matrices: Matrices = HOST
+) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and deviation of each column; a column that is constant has the deviation 1."""
     try:
-        mean, scale = moments(features, weight)
+        mean, scale = matrices.moments(features, weight)
     except ValueError:
         raise FloatingPointError(
             "the features overflow: rescale the inputs or let them be standardised"

@@ -1,33 +1,42 @@
 """The linear memory of POPmemO and POPmemH: what a layer's features become besides the new neurons.
 
 Both projections come from one eigenproblem of the features' scatter matrices, summed over chunks of rows in
-float64: a float32 memory map is read but never copied as a whole. The columns of a projection have length 1
-and a fixed sign (the largest component is positive), so that equal data give equal networks.
+float64 where the rows are (`opgrow.matrices`): a float32 memory map is read but never copied as a whole. The
+columns of a projection have length 1 and a fixed sign (the largest component is positive), so that equal data
+give equal networks.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 
-from .statistics import chunks
+from .matrices import HOST, Matrices, Matrix
 
 __all__ = ["discriminant_directions", "principal_directions", "projection"]
 
 
 def projection(
-    kind: str, x: np.ndarray, target: np.ndarray, weight: np.ndarray, energy: float = 0.98, ridge: float = 0.1
+    kind: str,
+    x: Matrix,
+    target: Matrix,
+    weight: Matrix,
+    energy: float = 0.98,
+    ridge: float = 0.1,
+    matrices: Matrices = HOST,
 ) -> np.ndarray:
     """The directions that ``kind``, "pca" or "lda", finds in the features: (D, m)."""
     if kind == "pca":
-        return principal_directions(x, weight, energy, ridge)
+        return principal_directions(x, weight, energy, ridge, matrices)
     if kind == "lda":
-        return discriminant_directions(x, target, weight, ridge)
+        return discriminant_directions(x, target, weight, ridge, matrices)
     raise ValueError(f'the memory is made by "pca" or "lda", not by {kind!r}')
 
 
 def principal_directions(
-    x: np.ndarray, weight: np.ndarray, energy: float = 0.98, ridge: float = 0.1
+    x: Matrix, weight: Matrix, energy: float = 0.98, ridge: float = 0.1, matrices: Matrices = HOST
 ) -> np.ndarray:
     """Leading eigenvectors of X'WX + ridge I, the fewest whose eigenvalues make ``energy`` of the total.
 
@@ -39,6 +48,8 @@ def principal_directions(
     energy : float
         Above 0 and at most 1.
     ridge : float
+    matrices : Matrices
+        What works on the rows; they are its own.
 
     Returns
     -------
@@ -54,9 +65,9 @@ def principal_directions(
     """
     if not 0 < energy <= 1:
         raise ValueError(f"energy must be above 0 and at most 1, not {energy}")
-    everyone = np.ones((len(x), 1), np.float32)
-    mean, _ = _class_means(x, everyone, weight)
-    scatter = _within(x, everyone, weight, mean)
+    everyone = matrices.ones(x.shape[0])
+    mean, _ = _class_means(x, everyone, weight, matrices)
+    scatter = _within(x, everyone, weight, mean, matrices)
     values, vectors = linalg.eigh(_with_ridge(scatter, ridge))
     kept = np.cumsum(np.maximum(values[::-1], 0.0))
     count = np.searchsorted(kept, energy * kept[-1]) + 1 if len(kept) else 0
@@ -64,7 +75,7 @@ def principal_directions(
 
 
 def discriminant_directions(
-    x: np.ndarray, target: np.ndarray, weight: np.ndarray, ridge: float = 0.1
+    x: Matrix, target: Matrix, weight: Matrix, ridge: float = 0.1, matrices: Matrices = HOST
 ) -> np.ndarray:
     """Leading solutions of Sb v = λ (Sw + ridge I) v, one less than there are classes.
 
@@ -76,6 +87,8 @@ def discriminant_directions(
         One-hot classes; those without rows (or weight) do not count.
     weight : (N,) array
     ridge : float
+    matrices : Matrices
+        What works on the rows; they are its own.
 
     Returns
     -------
@@ -89,8 +102,8 @@ def discriminant_directions(
     array([[1.],
            [0.]])
     """
-    means, counts = _class_means(x, target, weight)
-    within = _within(x, target, weight, means)
+    means, counts = _class_means(x, target, weight, matrices)
+    within = _within(x, target, weight, means, matrices)
     apart = means - counts @ means / counts.sum()
     between = apart.T @ (counts[:, None] * apart)
     size = x.shape[1]
@@ -109,14 +122,16 @@ def discriminant_directions(
     return _signed(vectors / np.linalg.norm(vectors, axis=0))
 
 
-def _class_means(x: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _class_means(
+    x: Matrix, target: Matrix, weight: Matrix, matrices: Matrices
+) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean of each class, (C, D), and its weight, (C,)."""
-    sums, counts = np.zeros((target.shape[1], x.shape[1])), np.zeros(target.shape[1])
-    with np.errstate(invalid="ignore", over="ignore"):  # reported below, in words
-        for rows in chunks(len(x), 2 * x.shape[1]):
-            share = target[rows].T.astype(np.float64) * weight[rows]
-            sums += share @ x[rows].astype(np.float64)
-            counts += share.sum(axis=1)
+
+    def task(x: Any, target: Any, weight: Any) -> tuple[Any, Any]:
+        share = matrices.double(target).T * weight
+        return share @ matrices.double(x), share.sum(axis=1)
+
+    sums, counts = matrices.sums(task, x, target, weight, columns=2 * x.shape[1])
     if not (np.isfinite(sums).all() and np.isfinite(counts).all() and counts.sum() > 0):
         raise FloatingPointError(
             "the features and weights to be projected must be finite, and not all weights 0"
@@ -124,13 +139,15 @@ def _class_means(x: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tuple
     return sums / np.where(counts > 0, counts, 1.0)[:, None], counts
 
 
-def _within(x: np.ndarray, target: np.ndarray, weight: np.ndarray, means: np.ndarray) -> np.ndarray:
+def _within(x: Matrix, target: Matrix, weight: Matrix, means: np.ndarray, matrices: Matrices) -> np.ndarray:
     """Scatter of the features around the means of their classes: (D, D)."""
-    scatter = np.zeros((x.shape[1], x.shape[1]))
-    for rows in chunks(len(x), 2 * x.shape[1]):
-        centred = x[rows].astype(np.float64) - target[rows].astype(np.float64) @ means
-        scatter += (centred.T * weight[rows]) @ centred
-    return scatter
+    centres = matrices.constant(means)
+
+    def task(x: Any, target: Any, weight: Any) -> tuple[Any]:
+        centred = matrices.double(x) - matrices.double(target) @ centres
+        return ((centred.T * weight) @ centred,)
+
+    return matrices.sums(task, x, target, weight, columns=2 * x.shape[1])[0]
 
 
 def _with_ridge(scatter: np.ndarray, ridge: float) -> np.ndarray:

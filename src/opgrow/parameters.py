@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .devices import check_device
+
 __all__ = [
     "PARAMETERS",
     "check_choice",
@@ -69,7 +71,8 @@ PARAMETERS = {
     "patience": """int or None
         Epochs without a better score after which a learning rate gives way to the next one; None never
         cuts the schedule short.""",
-    "batch_size": "int",
+    "batch_size": """"auto" or int
+        "auto" is 32 up to 16,000 training rows, then the power of 2 below a 256th of them, at most 512.""",
     "dropout": """float or sequence of float
         Dropout on hidden features; from several values the first block chooses.""",
     "input_dropout": "float",
@@ -87,7 +90,8 @@ PARAMETERS = {
     "standardize": """bool
         Whether inputs are standardised inside the network.""",
     "class_weight": 'dict, "balanced" or None',
-    "device": '{"auto", "cpu"}',
+    "device": """{"auto", "cpu", "cuda", "cuda:N"}
+        Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
         Threads; None uses as many as torch does, -1 all cores.""",
     "callbacks": "list of Callback, optional",
@@ -174,7 +178,7 @@ def _shown(default: Any) -> str:
 def check_common(p: Any) -> None:
     """Check what all estimators have; the thread count is checked by `n_threads`."""
     check_number("validation_fraction", p.validation_fraction, 0.0, 0.9)
-    check_choice("device", p.device, ("auto", "cpu"))
+    check_device(p.device)
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -31,7 +31,18 @@ from .operators import OperatorSet
 from .population_torch import train_batched
 from .scores import CRITERIA, Score
 
-__all__ = ["Member", "Outcome", "Start", "Trained", "draw_start", "train_population"]
+__all__ = [
+    "Member",
+    "Outcome",
+    "Start",
+    "Trained",
+    "best_of",
+    "draw_start",
+    "flat_start",
+    "is_compilable",
+    "modules_of",
+    "train_population",
+]
 
 _CRITERION_CODES = {"accuracy": 0, "brier": 1, "loss": 2}
 
@@ -103,35 +114,55 @@ def train_population(
     candidate is done. A candidate without a finite score never wins; if no candidate has one, that is an
     error.
     """
-    if is_plain(settings) and all(_modules(m, start)[2].compilable for m in members):
+    if is_plain(settings) and all(is_compilable(member, start) for member in members):
         tasks = [
             partial(_train_one, member, start, train, settings, criterion, seed, validation)
             for member in members
         ]
-        results = stream(tasks, min(settings.n_threads, len(tasks)))
+        found = stream(tasks, min(settings.n_threads, len(tasks)))
     else:
-        results = train_batched(members, start, train, settings, criterion, seed, validation)
-    outcomes: list[Outcome] = []
+        data, held = train.tensors(), None if validation is None else validation.tensors()
+        found = train_batched(members, start, data, settings, criterion, seed, held)
+    results = []
+    for member, (score, best_epoch, epochs, skipped, theta) in zip(members, found, strict=True):
+        results.append((Outcome(member, score, best_epoch, epochs, skipped), theta))
+        on_outcome(results[-1][0])
+    return best_of(results, start), [outcome for outcome, _ in results]
+
+
+def best_of(results: Sequence[tuple[Outcome, np.ndarray]], start: Start) -> Trained:
+    """The first of the best candidates, from the outcome and the flat parameters of each."""
     best: tuple[Outcome, np.ndarray] | None = None
-    for member, (score, best_epoch, epochs, skipped, theta) in zip(members, results, strict=True):
-        outcome = Outcome(member, score, best_epoch, epochs, skipped)
-        outcomes.append(outcome)
-        if score.better_than(None if best is None else best[0].score):
+    for outcome, theta in results:
+        if outcome.score.better_than(None if best is None else best[0].score):
             best = outcome, theta
-        on_outcome(outcome)
     if best is None:
         raise FloatingPointError(
-            f"none of the {len(members)} candidates had a finite score; check the scale of the inputs, "
+            f"none of the {len(results)} candidates had a finite score; check the scale of the inputs, "
             "narrow weight_range or lower learning_rates"
         )
-    return _restored(*best, start), outcomes
+    return _restored(*best, start)
+
+
+def is_compilable(member: Member, start: Start) -> bool:
+    """Whether all operators of a candidate are built in."""
+    return modules_of(member, start)[2].compilable
+
+
+def flat_start(shape: Shape, start: Start) -> np.ndarray:
+    """The parameters that a candidate starts from, as one vector."""
+    theta = np.zeros(shape.size, np.float32)
+    [[view]] = shape.blocks(theta)
+    view.weight[:], view.scale[:] = start.hidden, 1.0
+    shape.head(theta)[0][:] = start.head
+    return theta
 
 
 #: Score, best epoch, epochs, skipped batches and the flat parameters of the best state.
 Result = tuple[Score, int, int, int, np.ndarray]
 
 
-def _modules(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, Shape]:
+def modules_of(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, Shape]:
     """An untrained candidate, and where its parameters lie in a flat vector."""
     (n_inputs, n_neurons), (n_features, n_outputs) = start.hidden.shape, start.head.shape
     block = Block(n_inputs, n_neurons, member.hidden)
@@ -152,11 +183,8 @@ def _train_one(
 ) -> Result:
     from .kernels import cpu_population
 
-    shape = _modules(member, start)[2]
-    theta = np.zeros(shape.size, np.float32)
-    [[view]] = shape.blocks(theta)
-    view.weight[:], view.scale[:] = start.hidden, 1.0
-    shape.head(theta)[0][:] = start.head
+    shape = modules_of(member, start)[2]
+    theta = flat_start(shape, start)
     held = validation or TuningData(*(a[:0] for a in (train.x, train.frozen, train.target, train.weight)))
     value, loss, best_epoch, epochs, skipped = cpu_population.train_candidate(
         train.x,
@@ -172,7 +200,7 @@ def _train_one(
         shape.widths,
         shape.head_codes,
         theta,
-        np.zeros((2, view.bias.size), np.float32),
+        np.zeros((2, start.hidden.shape[1]), np.float32),
         shape.decay(settings.weight_decay),
         np.array(settings.learning_rates, np.float64),
         np.array(settings.epochs, np.int64),
@@ -189,7 +217,7 @@ def _train_one(
 
 def _restored(outcome: Outcome, theta: np.ndarray, start: Start) -> Trained:
     """The best state as modules. The block's statistics are still to be taken from the training rows."""
-    block, head, shape = _modules(outcome.member, start)
+    block, head, shape = modules_of(outcome.member, start)
     [[view]] = shape.blocks(theta)
     assign_block(block, view.weight, view.bias, view.scale, view.shift)
     assign_head(head, *shape.head(theta))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .engines import ADAM_EPSILON, TuningData, TuningSettings, batch_bounds
+from .engines import ADAM_EPSILON, TuningSettings, batch_bounds
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .scores import Score, evaluate, row_losses
@@ -31,14 +31,17 @@ _EVALUATIONS = 1 << 24
 def train_batched(
     members: Sequence[Member],
     start: Start,
-    train: TuningData,
+    train: Sequence[Tensor],
     settings: TuningSettings,
     criterion: str,
     seed: int,
-    validation: TuningData | None,
+    validation: Sequence[Tensor] | None,
 ) -> Iterator[Result]:
-    """Results of all candidates in their order."""
-    largest = int(np.diff(batch_bounds(len(train.x), settings.batch_size)).max())
+    """Results of all candidates in their order.
+
+    Rows are given as inputs (N, D), frozen features (N, F), targets (N, C) and weights (N,), on any device.
+    """
+    largest = int(np.diff(batch_bounds(len(train[0]), settings.batch_size)).max())
     size = max(1, _EVALUATIONS // (largest * _evaluations(start)))
     for first in range(0, len(members), size):
         batch = _Batch(members[first : first + size], start, train, settings, criterion, seed, validation)
@@ -55,27 +58,28 @@ class _Batch:
         self,
         members: Sequence[Member],
         start: Start,
-        train: TuningData,
+        train: Sequence[Tensor],
         settings: TuningSettings,
         criterion: str,
         seed: int,
-        validation: TuningData | None,
+        validation: Sequence[Tensor] | None,
     ) -> None:
         self.members, self.settings, self.criterion, self.seed = members, settings, criterion, seed
+        self.device = train[0].device
         k, d, n_outputs = len(members), start.hidden.shape[1], start.head.shape[1]
 
         def stacked(values: np.ndarray) -> Tensor:
-            return torch.from_numpy(values).repeat(k, *([1] * values.ndim)).requires_grad_()
+            repeated = torch.from_numpy(values).to(self.device).repeat(k, *([1] * values.ndim))
+            return repeated.requires_grad_()
 
         zeros, ones = np.zeros(d, np.float32), np.ones(d, np.float32)
         self.hidden = [stacked(a) for a in (start.hidden, zeros, ones, zeros)]
         self.head = [stacked(a) for a in (start.head, np.zeros(n_outputs, np.float32))]
         self.parameters = [*self.hidden, *self.head]
-        self.train = [torch.from_numpy(a) for a in (train.x, train.frozen, train.target, train.weight)]
-        self.scored = validation or train
+        self.train = list(train)
+        self.scored = list(train if validation is None else validation)
         self.validates = validation is not None
-        self.rows = [torch.from_numpy(a) for a in (self.scored.x, self.scored.frozen)]
-        self.bounds = batch_bounds(len(train.x), settings.batch_size)
+        self.bounds = batch_bounds(len(train[0]), settings.batch_size)
         self.piece = max(1, _EVALUATIONS // (k * _evaluations(start)))
         self.optimizer = self._optimizer()
 
@@ -92,7 +96,7 @@ class _Batch:
     def run(self) -> list[Result]:
         settings, k = self.settings, len(self.members)
         rng = np.random.default_rng(self.seed)
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = torch.Generator(self.device).manual_seed(self.seed)
         best = self._scores(self._moments())
         kept, epoch_of = self._flat(), np.zeros(k, int)
         skipped, done = np.zeros(k, int), 0
@@ -103,7 +107,8 @@ class _Batch:
             for _ in range(count):
                 if settings.patience is not None and waited >= settings.patience:
                     break
-                moments, skips = self._epoch(torch.from_numpy(rng.permutation(len(self.train[0]))), generator)
+                order = torch.from_numpy(rng.permutation(len(self.train[0]))).to(self.device)
+                moments, skips = self._epoch(order, generator)
                 skipped += skips
                 done, waited = done + 1, waited + 1
                 now = self._scores(moments if self.validates else self._moments())
@@ -135,11 +140,11 @@ class _Batch:
     def _step(self) -> np.ndarray:
         """A step of the optimiser; which candidates sit it out, because their gradient is not finite."""
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        bad = torch.zeros(len(self.members), dtype=torch.bool)
+        bad = torch.zeros(len(self.members), dtype=torch.bool, device=self.device)
         for gradient in gradients:
             bad |= ~gradient.reshape(len(bad), -1).isfinite().all(dim=1)
         if bad.all():
-            return bad.numpy().astype(int)
+            return bad.cpu().numpy().astype(int)
         before = {tensor.data_ptr(): tensor[bad] for tensor in self._state()} if bad.any() else {}
         for gradient in gradients:
             gradient[bad] = 0.0
@@ -147,8 +152,8 @@ class _Batch:
         self._limit_norms()
         if before:  # decay and momentum move without a gradient, too
             for tensor in self._state():
-                tensor[bad] = before.get(tensor.data_ptr(), torch.zeros(()))
-        return bad.numpy().astype(int)
+                tensor[bad] = before.get(tensor.data_ptr(), torch.zeros((), device=self.device))
+        return bad.cpu().numpy().astype(int)
 
     def _state(self) -> list[Tensor]:
         """All that a step changes: parameters, and what the optimiser remembers of each of them."""
@@ -195,7 +200,7 @@ class _Batch:
     def _moments(self) -> tuple[Tensor, Tensor]:
         """Weighted statistics of the features over all training rows."""
         weight, bias, *_ = self.hidden
-        sums = torch.zeros(2, *bias.shape, dtype=torch.float64)
+        sums = torch.zeros(2, *bias.shape, dtype=torch.float64, device=self.device)
         for rows in self._pieces(len(self.train[0])):
             x, share = self.train[0][rows], self.train[3][rows].double()
             raw = _features(x[None], weight, bias, [m.hidden for m in self.members]).double()
@@ -205,18 +210,18 @@ class _Batch:
 
     @torch.no_grad()
     def _scores(self, moments: tuple[Tensor, Tensor]) -> list[Score]:
-        x, frozen = self.rows
+        x, frozen, target, weight = self.scored
         pieces = [self._forward(x[rows], frozen[rows], moments)[0] for rows in self._pieces(len(x))]
-        target, weight = self.scored.target, self.scored.weight
+        wanted, share = target.cpu().numpy(), weight.cpu().numpy()
         return [
-            evaluate(self.criterion, self.settings.loss, out, target, weight)
-            for out in torch.cat(pieces, dim=1).numpy()
+            evaluate(self.criterion, self.settings.loss, out, wanted, share)
+            for out in torch.cat(pieces, dim=1).cpu().numpy()
         ]
 
     def _flat(self) -> list[np.ndarray]:
         """Each candidate's parameters as one vector, in the order of `engines.Shape`."""
         parts = [p.detach().reshape(len(self.members), -1) for p in self.parameters]
-        return list(torch.cat(parts, dim=1).numpy().copy())
+        return list(torch.cat(parts, dim=1).cpu().numpy().copy())
 
 
 def _features(x: Tensor, weight: Tensor, bias: Tensor, sets: Sequence[OperatorSet]) -> Tensor:
@@ -237,5 +242,5 @@ def _dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tenso
     """Dropout with the same mask for all candidates; none without a generator."""
     if generator is None or rate <= 0:
         return x
-    keep = torch.rand(x.shape[-2:], generator=generator) >= rate
+    keep = torch.rand(x.shape[-2:], generator=generator, device=x.device) >= rate
     return x * keep / (1 - rate)

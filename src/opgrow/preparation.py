@@ -16,6 +16,7 @@ __all__ = [
     "as_array",
     "moments",
     "one_hot",
+    "scale_of",
     "split_rows",
     "standardized",
 ]
@@ -48,6 +49,11 @@ def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndar
     for rows in _chunks(x):
         with np.errstate(over="ignore", invalid="ignore"):
             variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
+    return mean, scale_of(mean, variance, float(total), what)
+
+
+def scale_of(mean: np.ndarray, variance: np.ndarray, total: float, what: str = "X") -> np.ndarray:
+    """The scale of each column from its moments over rows of ``total`` weight; 1 for a constant column."""
     if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
         column = int(np.flatnonzero(~np.isfinite(variance))[0])
         raise ValueError(
@@ -58,7 +64,7 @@ def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndar
     noise = total * epsilon * variance + (total * mean * epsilon) ** 2
     scale = np.sqrt(variance)
     scale[(variance <= noise) | (scale == 0)] = 1.0
-    return mean, scale
+    return scale
 
 
 def standardized(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -92,6 +98,6 @@ def split_rows(
         count = min(int(owed + 0.5), len(rows) - 1)
         owed -= count
         held.append(rng.permutation(rows)[:count])
-    validation = np.sort(np.concatenate(held))
-    train = np.setdiff1d(np.arange(n_rows), validation, assume_unique=True)
-    return train, validation
+    validates = np.zeros(n_rows, bool)
+    validates[np.concatenate(held)] = True
+    return np.flatnonzero(~validates), np.flatnonzero(validates)

@@ -85,7 +85,7 @@ class Schur:
 
 def factor_base(gram: Tensor, target: Tensor, total: float, weight: float, ridge: float) -> Base:
     """Factor the accepted features' Gram matrix (p, p); p may be 0."""
-    identity = torch.eye(gram.shape[0], dtype=gram.dtype)
+    identity = torch.eye(gram.shape[0], dtype=gram.dtype, device=gram.device)
     for extra in (0.0, 1e-10, 1e-8, 1e-6):  # rounding can make a nearly singular matrix indefinite
         factor, good = _cholesky(gram + (ridge + extra * weight) * identity)
         if good:
@@ -111,7 +111,7 @@ def update(base: Base, cross: Tensor, gram: Tensor, target: Tensor) -> Schur:
     valid = sum(tensor.sum(dim=(1, 2)) for tensor in (cross, gram, target)).isfinite()  # type: ignore[union-attr]
     if not valid.all():
         cross, gram, target = (torch.where(valid[:, None, None], t, 0.0) for t in (cross, gram, target))
-    identity = torch.eye(m, dtype=gram.dtype)
+    identity = torch.eye(m, dtype=gram.dtype, device=gram.device)
     schur = gram + base.ridge * identity
     projection = cross
     if p:
@@ -140,10 +140,10 @@ def update(base: Base, cross: Tensor, gram: Tensor, target: Tensor) -> Schur:
 def _cholesky(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Cholesky factors of a batch, and which of them exist; the others are replaced by the identity."""
     if matrix.shape[-1] == 0:
-        return matrix, torch.ones(matrix.shape[:-2], dtype=torch.bool)
+        return matrix, torch.ones(matrix.shape[:-2], dtype=torch.bool, device=matrix.device)
     factor, info = torch.linalg.cholesky_ex(matrix)
     good = (info == 0) & factor.diagonal(dim1=-2, dim2=-1).sum(dim=-1).isfinite()
     if not good.all():
-        identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+        identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
         factor = torch.where(good[..., None, None], factor, identity)
     return factor, good

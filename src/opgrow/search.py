@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from . import ridge as ridge_module
-from .kernels.threads import stream
 from .network import NORM_EPSILON
 from .operators import OperatorSet
-from .statistics import Draw, Gathered, Rows, all_features, chunks, draw_weights, gather
+from .statistics import Draw, Gathered, SearchRows, draw_weights
 
 __all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "search"]
 
@@ -105,17 +103,17 @@ class _Problem:
     ----------
     bases, updates : for each ridge, the accepted part and all candidates added to it
     mean, variance : (k, m) of the candidates' raw features
-    accepted_mean, target_mean : (p,) and (C,)
+    accepted_mean, target_mean : (p,) and (C,); all in float64 where the rows are
     """
 
     draws: list[Draw]
     gathered: Gathered
     bases: list[ridge_module.Base]
     updates: list[ridge_module.Schur]
-    mean: np.ndarray
-    variance: np.ndarray
-    accepted_mean: np.ndarray
-    target_mean: np.ndarray
+    mean: Tensor
+    variance: Tensor
+    accepted_mean: Tensor
+    target_mean: Tensor
 
     @property
     def operator_sets(self) -> list[OperatorSet]:
@@ -123,31 +121,31 @@ class _Problem:
 
 
 def search(
-    rows: Rows,
+    rows: SearchRows,
     sets: Sequence[OperatorSet],
     n_neurons: int,
     settings: SearchSettings,
     rng: np.random.Generator,
-    validation: Rows | None = None,
+    validation: SearchRows | None = None,
 ) -> SearchResult:
     """Find the operator set, weights and head of a new block of ``n_neurons``.
 
     ``validation`` is where accuracy is measured; the other scores use the training rows.
     """
     draws = draw_weights(
-        rows.x.shape[1], n_neurons, sets, settings.weight_ranges, settings.n_draws, settings.share_draws, rng
+        rows.n_inputs, n_neurons, sets, settings.weight_ranges, settings.n_draws, settings.share_draws, rng
     )
-    if rows.x.size * n_neurons * len(draws) < SMALL:
+    if rows.n_rows * rows.n_inputs * n_neurons * len(draws) < SMALL:
         settings = replace(settings, n_threads=1)
-    problem = _solve(draws, gather(rows, draws, settings.n_threads), settings.ridges)
-    valid = np.stack([u.valid.numpy() for u in problem.updates])
+    problem = _solve(draws, rows.gather(draws, settings.n_threads), settings.ridges)
+    valid = _stacked([u.valid for u in problem.updates])
     if not valid.any():
         raise FloatingPointError(
             f"none of the {valid.size} candidate operator sets gave finite features; "
             "check the scale of the inputs or narrow weight_range"
         )
-    weight = problem.gathered.sums.weight
-    loss = np.stack([(u.squared_error / weight).numpy() for u in problem.updates])
+    weight = float(problem.gathered.sums.weight)
+    loss = _stacked([u.squared_error / weight for u in problem.updates])
     loss[~valid] = np.inf
     rival = np.array([s in settings.rivals for s in problem.operator_sets])
     score = _scores(problem, loss, valid, rival, rows, validation, settings)
@@ -177,29 +175,30 @@ def search(
 
 def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:
     """Standardise the sums and solve every candidate for every ridge."""
-    sums, provisional = gathered.sums, gathered.provisional
-    n = sums.weight
+    sums, constants = gathered.sums, gathered.provisional
+    n = float(sums.weight)
     target_mean, accepted_mean = sums.target_total / n, sums.accepted_total / n
-    with np.errstate(all="ignore"):
-        centre = sums.total / n
-        spread = np.maximum(np.einsum("kmm->km", sums.gram) / n - centre**2, 0.0)
-        scale = provisional.scale.astype(np.float64)
-        mean = provisional.shift + centre / scale
-        variance = spread / scale**2
-        # What turns a shifted, scaled feature into a standardised one.
-        factor = 1.0 / (np.sqrt(variance + NORM_EPSILON) * scale)
-        gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
-        gram *= factor[:, :, None] * factor[:, None]
-        cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(1, 0, 2)
-        target = (sums.target - n * centre[:, :, None] * target_mean) * factor[:, :, None]
-    accepted_gram = sums.accepted_gram - n * np.outer(accepted_mean, accepted_mean)
-    accepted_target = sums.accepted_target - n * np.outer(accepted_mean, target_mean)
-    total = sums.target_square - n * float((target_mean**2).sum())
-    tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (cross, gram, target)]
-    old_gram, old_target = torch.from_numpy(accepted_gram), torch.from_numpy(accepted_target)
-    bases = [ridge_module.factor_base(old_gram, old_target, total, n, value) for value in ridges]
-    updates = [ridge_module.update(base, *tensors) for base in bases]
+    centre = sums.total / n
+    spread = (sums.gram.diagonal(dim1=1, dim2=2) / n - centre.square()).clamp_min(0.0)
+    scale = constants.scale.double()
+    mean = constants.shift + centre / scale
+    variance = spread / scale.square()
+    # What turns a shifted, scaled feature into a standardised one.
+    factor = 1.0 / (torch.sqrt(variance + NORM_EPSILON) * scale)
+    gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
+    gram *= factor[:, :, None] * factor[:, None]
+    cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(0, 1).contiguous()
+    target = (sums.target - n * centre[:, :, None] * target_mean) * factor[:, :, None]
+    accepted_gram = sums.accepted_gram - n * torch.outer(accepted_mean, accepted_mean)
+    accepted_target = sums.accepted_target - n * torch.outer(accepted_mean, target_mean)
+    total = float(sums.target_square - n * target_mean.square().sum())
+    bases = [ridge_module.factor_base(accepted_gram, accepted_target, total, n, value) for value in ridges]
+    updates = [ridge_module.update(base, cross, gram, target) for base in bases]
     return _Problem(draws, gathered, bases, updates, mean, variance, accepted_mean, target_mean)
+
+
+def _stacked(tensors: Sequence[Tensor]) -> np.ndarray:
+    return torch.stack(list(tensors)).cpu().numpy()
 
 
 def _scores(
@@ -207,15 +206,15 @@ def _scores(
     loss: np.ndarray,
     valid: np.ndarray,
     rival: np.ndarray,
-    rows: Rows,
-    validation: Rows | None,
+    rows: SearchRows,
+    validation: SearchRows | None,
     settings: SearchSettings,
 ) -> np.ndarray:
     """Scores (ridges, candidates), higher is better; -inf for what was not looked at."""
     if settings.score == "loss":
         return -loss
-    weight = problem.gathered.sums.weight
-    gcv = np.stack([u.generalized_cross_validation(weight).numpy() for u in problem.updates])
+    weight = float(problem.gathered.sums.weight)
+    gcv = _stacked([u.generalized_cross_validation(weight) for u in problem.updates])
     if settings.score == "gcv":
         return -gcv
     keep, where, cache = valid, rows, problem.gathered.cache
@@ -242,40 +241,35 @@ def _predictive_scores(
     problem: _Problem,
     r: int,
     chosen: np.ndarray,
-    where: Rows,
-    cache: list[np.ndarray] | None,
+    where: SearchRows,
+    cache: list[Tensor] | None,
     settings: SearchSettings,
 ) -> np.ndarray:
     """Leave-one-out error (negative) or accuracy of candidates, by a pass over ``where``."""
     base, solved = problem.bases[r], problem.updates[r]
-    # Without a cache, only the features of the candidates that are left are computed again.
-    needed = [
-        Draw(d.weight, d.weight_range, [d.sets[i - d.first] for i in picked], d.first)
-        for d in problem.draws
-        if (picked := chosen[(chosen >= d.first) & (chosen < d.first + len(d.sets))]).size
-    ]
-    deviation = np.sqrt(problem.variance[chosen] + NORM_EPSILON)[:, :, None]
-    centre = problem.mean[chosen][:, :, None]
+    deviation = torch.sqrt(problem.variance[chosen] + NORM_EPSILON)[:, :, None].float()
+    centre = problem.mean[chosen][:, :, None].float()
     projection, whiten, reduced = (
         tensor[chosen].to(torch.float32) for tensor in (solved.projection, solved.whiten, solved.reduced)
     )
-    target_mean = torch.from_numpy(problem.target_mean).to(torch.float32)
-    accepted_mean = problem.accepted_mean.astype(np.float32)
-    spans = chunks(where.n_rows, problem.mean.size)
+    target_mean, accepted_mean = problem.target_mean.float(), problem.accepted_mean.float()
 
-    def task(number: int, span: slice) -> Tensor:
-        h = cache[number][chosen] if cache is not None else all_features(where.x[span], needed)
-        standard = torch.from_numpy(((h - centre) / deviation).astype(np.float32, copy=False))
-        accepted = torch.from_numpy(where.accepted[span] - accepted_mean)
-        target, weight = torch.from_numpy(where.target[span]), torch.from_numpy(where.weight[span])
+    def score(h: Tensor, accepted: Tensor, target: Tensor, weight: Tensor) -> Tensor:
         return _score_chunk(
-            standard, accepted, target, weight, base, projection, whiten, reduced, target_mean, settings.score
+            (h - centre) / deviation,
+            accepted - accepted_mean,
+            target,
+            weight,
+            base,
+            projection,
+            whiten,
+            reduced,
+            target_mean,
+            settings.score,
         )
 
-    total = torch.zeros(len(chosen), dtype=torch.float64)
-    for part in stream([partial(task, *item) for item in enumerate(spans)], settings.n_threads):
-        total += part
-    return (total / float(where.weight.sum(dtype=np.float64))).numpy()
+    total = where.score(problem.draws, chosen, cache, score, settings.n_threads)
+    return (total / where.total_weight).cpu().numpy()
 
 
 def _score_chunk(
@@ -296,9 +290,9 @@ def _score_chunk(
     if accepted.shape[1]:
         standard = standard - projection.mT @ accepted.T
     reach = whiten @ standard  # (k, m, n): the new directions, uncorrelated
-    total = torch.empty(k, dtype=torch.float64)
+    total = torch.empty(k, dtype=torch.float64, device=standard.device)
     if score == "loo":
-        leverage = torch.full((len(target),), 1.0 / base.weight)
+        leverage = torch.full((len(target),), 1.0 / base.weight, device=standard.device)
         if accepted.shape[1]:
             old = torch.linalg.solve_triangular(base.factor, accepted.T.to(torch.float64), upper=False)
             leverage += old.square().sum(dim=0).to(torch.float32)
@@ -319,8 +313,8 @@ def _draw_of(draws: Sequence[Draw], candidate: int) -> Draw:
 
 
 def _winner(problem: _Problem, r: int, c: int, candidate: Candidate) -> Winner:
-    head = torch.cat([problem.updates[r].old_head[c], problem.updates[r].new_head[c]]).numpy()
+    head = torch.cat([problem.updates[r].old_head[c], problem.updates[r].new_head[c]])
     # Accepted features have mean zero only up to rounding; their means belong to the intercept.
     intercept = problem.target_mean - problem.accepted_mean @ head[: len(problem.accepted_mean)]
-    weight = _draw_of(problem.draws, c).weight
-    return Winner(candidate, weight, problem.mean[c], problem.variance[c], head, intercept)
+    arrays = (t.cpu().numpy() for t in (problem.mean[c], problem.variance[c], head, intercept))
+    return Winner(candidate, _draw_of(problem.draws, c).weight, *arrays)

@@ -8,12 +8,14 @@ standardisation is applied to the sums afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .kernels import reference
 from .kernels.threads import run_all, stream
@@ -24,39 +26,17 @@ __all__ = [
     "Gathered",
     "Provisional",
     "Rows",
+    "ScoreChunk",
     "Sums",
-    "all_features",
     "chunks",
     "draw_weights",
-    "gather",
+    "provisional",
 ]
 
 #: Bytes of candidate features that may be kept between the two passes of a search.
 CACHE_BYTES = 1 << 29
 #: Bytes of candidate features in a chunk of rows.
 CHUNK_BYTES = 1 << 25
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Data as the search sees it.
-
-    Attributes
-    ----------
-    x : (N, D) float32, inputs of the layer
-    accepted : (N, p) float32, standardised features of the layer's accepted blocks
-    target : (N, C) float32
-    weight : (N,) float32 with mean 1
-    """
-
-    x: np.ndarray
-    accepted: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        return self.x.shape[0]
 
 
 @dataclass(frozen=True)
@@ -71,22 +51,25 @@ class Draw:
 
 @dataclass
 class Sums:
-    """Additive statistics of all candidates; features are shifted and scaled by provisional constants."""
+    """Additive statistics of all candidates, in float64 on any device.
 
-    total: np.ndarray  # (k, m) sums of features
-    gram: np.ndarray  # (k, m, m)
-    cross: np.ndarray  # (p, k, m)
-    target: np.ndarray  # (k, m, C)
-    accepted_total: np.ndarray
-    accepted_gram: np.ndarray
-    accepted_target: np.ndarray
-    target_total: np.ndarray
-    target_square: float
-    weight: float
+    Features of candidates are shifted and scaled by provisional constants.
+    """
+
+    total: Tensor  # (k, m) sums of features
+    gram: Tensor  # (k, m, m)
+    cross: Tensor  # (p, k, m)
+    target: Tensor  # (k, m, C)
+    accepted_total: Tensor
+    accepted_gram: Tensor
+    accepted_target: Tensor
+    target_total: Tensor
+    target_square: Tensor
+    weight: Tensor
 
     def __iadd__(self, other: Sums) -> Sums:
         for entry in fields(self):
-            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
+            getattr(self, entry.name).add_(getattr(other, entry.name))
         return self
 
 
@@ -94,8 +77,8 @@ class Sums:
 class Provisional:
     """Shift and scale (k, m) from the first rows, so that float32 products neither cancel nor overflow."""
 
-    shift: np.ndarray
-    scale: np.ndarray
+    shift: Tensor
+    scale: Tensor
 
 
 @dataclass(frozen=True)
@@ -104,7 +87,40 @@ class Gathered:
 
     sums: Sums
     provisional: Provisional
-    cache: list[np.ndarray] | None
+    cache: list[Tensor] | None
+
+
+#: From raw features (k, m, n), accepted features (n, p), targets (n, C) and weights (n,) to summed scores
+#: (k,).
+ScoreChunk = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class SearchRows(Protocol):
+    """Data as the search sees it, wherever it is: what can be done with candidates on it."""
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def n_inputs(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
+        """One pass over the rows that sums what the candidates' fits need."""
+        ...
+
+    def score(
+        self,
+        draws: Sequence[Draw],
+        chosen: np.ndarray,
+        cache: list[Tensor] | None,
+        function: ScoreChunk,
+        n_threads: int,
+    ) -> Tensor:
+        """The sum of a function of the chosen candidates' features over chunks of rows."""
+        ...
 
 
 def draw_weights(
@@ -162,7 +178,127 @@ def chunks(n_rows: int, columns: int) -> list[slice]:
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
-def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the memory of the host.
+
+    Attributes
+    ----------
+    x : (N, D) float32, inputs of the layer
+    accepted : (N, p) float32, standardised features of the layer's accepted blocks
+    target : (N, C) float32
+    weight : (N,) float32 with mean 1
+    """
+
+    x: np.ndarray
+    accepted: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def n_inputs(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weight.sum(dtype=np.float64))
+
+    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
+        """Chunks are spread over threads, and their sums added in their order."""
+        k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
+        constants = provisional(torch.from_numpy(_all_features(self.x[:64], draws, n_threads)))
+        cache: list[Tensor] | None = [] if 4 * k * m * self.n_rows <= CACHE_BYTES else None
+
+        def task(span: slice) -> tuple[Sums, np.ndarray | None]:
+            h = _all_features(self.x[span], draws)
+            sums = self._sum_chunk(h if cache is None else h.copy(), span, constants)
+            return sums, None if cache is None else h
+
+        total: Sums | None = None
+        for part, h in stream([partial(task, span) for span in chunks(self.n_rows, k * m)], n_threads):
+            if total is None:
+                total = part
+            else:
+                total += part
+            if cache is not None and h is not None:
+                cache.append(torch.from_numpy(h))
+        assert total is not None
+        return Gathered(total, constants, cache)
+
+    def score(
+        self,
+        draws: Sequence[Draw],
+        chosen: np.ndarray,
+        cache: list[Tensor] | None,
+        function: ScoreChunk,
+        n_threads: int,
+    ) -> Tensor:
+        """Without a cache, only the features of the chosen candidates are computed again."""
+        size = sum(len(draw.sets) for draw in draws) * draws[0].weight.shape[1]
+        needed = picked(draws, chosen)
+
+        def task(number: int, span: slice) -> Tensor:
+            if cache is not None:
+                h = cache[number][chosen]
+            else:
+                h = torch.from_numpy(_all_features(self.x[span], needed))
+            parts = (torch.from_numpy(a[span]) for a in (self.accepted, self.target, self.weight))
+            return function(h, *parts)
+
+        total = torch.zeros(len(chosen), dtype=torch.float64)
+        tasks = [partial(task, *item) for item in enumerate(chunks(self.n_rows, size))]
+        for part in stream(tasks, n_threads):
+            total += part
+        return total
+
+    def _sum_chunk(self, h: np.ndarray, span: slice, constants: Provisional) -> Sums:
+        """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""
+        k, m, n = h.shape
+        accepted, target, weight = self.accepted[span], self.target[span], self.weight[span]
+        with np.errstate(all="ignore"):
+            h -= constants.shift.numpy()[:, :, None]
+            h *= constants.scale.numpy()[:, :, None]
+            weighted = h if (weight == 1).all() else h * weight
+            flat = weighted.reshape(k * m, n)
+            weighted_accepted = accepted * weight[:, None]
+            return Sums(
+                total=_double(weighted.sum(axis=2, dtype=np.float64)),
+                gram=_double(np.matmul(weighted, h.transpose(0, 2, 1))),
+                cross=_double((flat @ accepted).T.reshape(accepted.shape[1], k, m)),
+                target=_double((flat @ target).reshape(k, m, -1)),
+                accepted_total=_double(weighted_accepted.sum(axis=0, dtype=np.float64)),
+                accepted_gram=_double(weighted_accepted.T @ accepted),
+                accepted_target=_double(weighted_accepted.T @ target),
+                target_total=_double((target * weight[:, None]).sum(axis=0, dtype=np.float64)),
+                target_square=_double((weight[:, None] * target.astype(np.float64) ** 2).sum()),
+                weight=_double(weight.sum(dtype=np.float64)),
+            )
+
+
+def picked(draws: Sequence[Draw], chosen: np.ndarray) -> list[Draw]:
+    """The draws of the chosen candidates, each with no more of its sets than these."""
+    return [
+        Draw(d.weight, d.weight_range, [d.sets[i - d.first] for i in wanted], d.first)
+        for d in draws
+        if (wanted := chosen[(chosen >= d.first) & (chosen < d.first + len(d.sets))]).size
+    ]
+
+
+def provisional(h: Tensor) -> Provisional:
+    """Constants from the features (k, m, n) of some rows."""
+    h = h.double()
+    mean, deviation = h.mean(dim=2), h.std(dim=2, correction=0)
+    usable = mean.isfinite() & deviation.isfinite() & (deviation > 1e-12)
+    shift = torch.where(mean.isfinite(), mean, 0.0)
+    scale = torch.where(usable, 1.0 / torch.where(usable, deviation, 1.0), 1.0)
+    return Provisional(shift.float(), scale.float())
+
+
+def _all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
     """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
     starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
     out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)
@@ -175,61 +311,5 @@ def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np
     return out
 
 
-def gather(rows: Rows, draws: Sequence[Draw], n_threads: int) -> Gathered:
-    """One pass over the rows; chunks are spread over threads and added in their order."""
-    k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-    provisional = _provisional(all_features(rows.x[:64], draws, n_threads))
-    cache: list[np.ndarray] | None = [] if 4 * k * m * rows.n_rows <= CACHE_BYTES else None
-    spans = chunks(rows.n_rows, k * m)
-    keep = cache is not None
-
-    def task(span: slice) -> tuple[Sums, np.ndarray | None]:
-        h = all_features(rows.x[span], draws)
-        sums = _sum_chunk(h.copy() if keep else h, rows, span, provisional)
-        return sums, h if keep else None
-
-    total: Sums | None = None
-    for part, h in stream([partial(task, span) for span in spans], n_threads):
-        if total is None:
-            total = part
-        else:
-            total += part
-        if cache is not None and h is not None:
-            cache.append(h)
-    assert total is not None
-    return Gathered(total, provisional, cache)
-
-
-def _provisional(h: np.ndarray) -> Provisional:
-    with np.errstate(all="ignore"):
-        mean = h.mean(axis=2, dtype=np.float64)
-        deviation = h.std(axis=2, dtype=np.float64)
-    usable = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 1e-12)
-    return Provisional(
-        np.where(np.isfinite(mean), mean, 0.0).astype(np.float32),
-        np.where(usable, 1.0 / np.where(usable, deviation, 1.0), 1.0).astype(np.float32),
-    )
-
-
-def _sum_chunk(h: np.ndarray, rows: Rows, span: slice, provisional: Provisional) -> Sums:
-    """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""
-    k, m, n = h.shape
-    accepted, target, weight = rows.accepted[span], rows.target[span], rows.weight[span]
-    with np.errstate(all="ignore"):
-        h -= provisional.shift[:, :, None]
-        h *= provisional.scale[:, :, None]
-        weighted = h if (weight == 1).all() else h * weight
-        flat = weighted.reshape(k * m, n)
-        weighted_accepted = accepted * weight[:, None]
-        return Sums(
-            total=weighted.sum(axis=2, dtype=np.float64),
-            gram=np.matmul(weighted, h.transpose(0, 2, 1)).astype(np.float64),
-            cross=(flat @ accepted).T.reshape(accepted.shape[1], k, m).astype(np.float64),
-            target=(flat @ target).reshape(k, m, -1).astype(np.float64),
-            accepted_total=weighted_accepted.sum(axis=0, dtype=np.float64),
-            accepted_gram=(weighted_accepted.T @ accepted).astype(np.float64),
-            accepted_target=(weighted_accepted.T @ target).astype(np.float64),
-            target_total=(target * weight[:, None]).sum(axis=0, dtype=np.float64),
-            target_square=float((weight[:, None] * target.astype(np.float64) ** 2).sum()),
-            weight=float(weight.sum(dtype=np.float64)),
-        )
+def _double(values: Any) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values, np.float64))

@@ -1,14 +1,16 @@
 """Back-propagation of a new block and head, or of a whole network.
 
-The steps themselves are taken by the engines. After every epoch the state is scored with batch-norm
-statistics of the whole training set, exactly as the finished network will predict, and the best state over
-all epochs, the untouched start included, is kept: tuning never makes a network worse.
+A session holds the state and takes the steps, here by the engines and on a GPU by `opgrow.gpu.tuning`.
+After every epoch the state is scored with batch-norm statistics of the whole training set, exactly as the
+finished network will predict, and the best state over all epochs, the untouched start included, is kept:
+tuning never makes a network worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from torch import nn
@@ -18,7 +20,7 @@ from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
-__all__ = ["Epoch", "TuningResult", "tune"]
+__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "tune"]
 
 
 @dataclass(frozen=True)
@@ -42,51 +44,97 @@ class TuningResult:
     skipped_batches: int
 
 
+class Session(Protocol):
+    """The state of one tuning, wherever it is."""
+
+    def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
+        """Train for one epoch; the mean loss of its batches and the number of those skipped."""
+        ...
+
+    def score(self) -> Score:
+        """The score of the state as it is."""
+        ...
+
+    def keep(self) -> None:
+        """Remember the state that was scored last."""
+        ...
+
+    def restore(self) -> None:
+        """Write what is remembered into the modules."""
+        ...
+
+
 def tune(
-    layers: Sequence[Layer],
-    head: nn.Linear | Block,
-    train: TuningData,
+    session: Session,
     settings: TuningSettings,
-    criterion: str,
     rng: np.random.Generator,
-    validation: TuningData | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> TuningResult:
-    """Tune all parameters of ``layers`` and ``head`` in place and keep the best state.
-
-    The head sees ``frozen`` and then the last layer's features. Scores are taken on ``validation`` if it
-    is given, else on ``train``.
-    """
-    shape = Shape(layers, head, train.frozen.shape[1])
-    theta = shape.flatten(layers, head)
-    engine = choose_engine(shape, theta, train, settings)
-
-    def score() -> tuple[Score, list[Moments]]:
-        scored = validation or train
-        outputs, moments = _outputs(shape, theta, train, validation, settings.n_threads)
-        return evaluate(criterion, settings.loss, outputs, scored.target, scored.weight), moments
-
-    start, moments = score()
-    best, best_epoch, kept = start, 0, (theta.copy(), moments)
+    """Tune in epochs as the schedule says, and leave the modules in the best state."""
+    start = best = session.score()
+    session.keep()
+    best_epoch, skipped = 0, 0
     curve: list[Epoch] = []
-    skipped = 0
     for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
         waited = 0
         for _ in range(count):
             if settings.patience is not None and waited >= settings.patience:
                 break
-            order = rng.permutation(len(train.x))
-            loss, skips = engine.epoch(order, rate, int(rng.integers(1, 2**63)))
+            loss, skips = session.epoch(rate, rng)
             skipped += skips
-            now, moments = score()
+            now = session.score()
             curve.append(Epoch(len(curve) + 1, rate, loss, now))
             waited += 1
             if now.better_than(best):
-                best, best_epoch, kept, waited = now, len(curve), (theta.copy(), moments), 0
+                session.keep()
+                best, best_epoch, waited = now, len(curve), 0
             if on_epoch is not None:
                 on_epoch(curve[-1])
-    shape.restore(kept[0], kept[1], layers, head)
+    session.restore()
     return TuningResult(start, best, best_epoch, curve, skipped)
+
+
+class HostSession:
+    """Tuning of all parameters of ``layers`` and ``head`` in the memory of the host.
+
+    The head sees ``frozen`` and then the last layer's features. Scores are taken on ``validation`` if it
+    is given, else on ``train``.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        head: nn.Linear | Block,
+        train: TuningData,
+        validation: TuningData | None,
+        settings: TuningSettings,
+        criterion: str,
+    ) -> None:
+        self.layers, self.head, self.settings, self.criterion = layers, head, settings, criterion
+        self.train, self.validation = train, validation
+        self.shape = Shape(layers, head, train.frozen.shape[1])
+        self.theta = self.shape.flatten(layers, head)
+        self.engine = choose_engine(self.shape, self.theta, train, settings)
+        self._moments: list[Moments] = []
+        self._best: tuple[np.ndarray, list[Moments]] | None = None
+
+    def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
+        order = rng.permutation(len(self.train.x))
+        return self.engine.epoch(order, rate, int(rng.integers(1, 2**63)))
+
+    def score(self) -> Score:
+        scored, settings = self.validation or self.train, self.settings
+        outputs, self._moments = _outputs(
+            self.shape, self.theta, self.train, self.validation, settings.n_threads
+        )
+        return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
+
+    def keep(self) -> None:
+        self._best = self.theta.copy(), self._moments
+
+    def restore(self) -> None:
+        assert self._best is not None
+        self.shape.restore(*self._best, self.layers, self.head)
 
 
 def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:

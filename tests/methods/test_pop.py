@@ -19,7 +19,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
 import opgrow
-from opgrow import Callback, OperatorSet, POPRegressor, methods, operator_sets, population
+from opgrow import Callback, OperatorSet, POPRegressor, backends, methods, operator_sets, population
 from opgrow.engines import TuningSettings
 from opgrow.events import CandidateFinished, EpochFinished, PhaseStarted
 from opgrow.growth import Problem
@@ -146,7 +146,7 @@ class Counting(Callback):
 def trainings(monkeypatch):
     """Every candidate that is trained, in order, and the populations that they were part of."""
     members, populations = [], []
-    one, many = population._train_one, pop.train_population
+    one, many = population._train_one, backends.train_population
 
     def training(member, *rest):
         members.append(member)
@@ -157,7 +157,7 @@ def trainings(monkeypatch):
         return many(given, *rest)
 
     monkeypatch.setattr(population, "_train_one", training)
-    monkeypatch.setattr(pop, "train_population", populating)
+    monkeypatch.setattr(backends, "train_population", populating)
     return members, populations
 
 

@@ -1,11 +1,17 @@
-"""The experiments: `opgrow bench speed` and `opgrow bench accuracy`."""
+"""The experiments: `opgrow bench speed`, `rows` and `accuracy`."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ..devices import AUTO_VALUES
+
+if TYPE_CHECKING:
+    from .speed import Row
 
 __all__ = ["app"]
 
@@ -16,6 +22,7 @@ app = typer.Typer(
 _Data = Annotated[
     str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")
 ]
+_Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -25,20 +32,60 @@ def speed(
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     quick: Annotated[bool, typer.Option(help="Leave out the large search and the fits.")] = False,
     pop: Annotated[bool, typer.Option("--pop", help="Fit POP on pima, too, once: it takes minutes.")] = False,
+    device: _Device = "cpu",
     as_json: _Json = False,
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
+    from ..devices import choose_device
     from .speed import measure
 
     if quick and pop:
         raise ValueError("--pop asks for a fit, and --quick leaves the fits out: give one of the two")
-    rows = []
-    for row in measure(data, repeats, quick, pop):
-        rows.append(row)
+    chosen = choose_device(device, AUTO_VALUES)
+    if chosen.type == "cpu":
+        _show(measure(data, repeats, quick, pop), as_json)
+        return
+    from .gpu_speed import measure_gpu
+
+    if pop:
+        raise ValueError("--pop is for the CPU: on a GPU, POP is always fitted, on scene15_gist512")
+    _show(measure_gpu(chosen, data, repeats, quick), as_json)
+
+
+@app.command()
+def rows(
+    counts: Annotated[
+        str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")
+    ] = "100000,1000000",
+    inputs: Annotated[int, typer.Option(min=4, help="Inputs of each row.")] = 128,
+    device: _Device = "auto",
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="GiB of the GPU's memory to make do with, so that rows must stream."),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Grow a small network from generated data of several sizes: time a row, and memory."""
+    from ..devices import choose_device
+    from .rows import measure_rows
+
+    sizes = []
+    for count in counts.split(","):
+        if not count.strip().isdecimal() or int(count) < 100:
+            raise ValueError(f"COUNTS are numbers of at least 100, separated by commas, got {counts!r}")
+        sizes.append(int(count))
+    _show(measure_rows(choose_device(device, AUTO_VALUES), sizes, inputs, memory), as_json)
+
+
+def _show(measured: Iterable[Row], as_json: bool) -> None:
+    """Print each measurement as it comes, or all of them as JSON."""
+    found = []
+    for row in measured:
+        found.append(row.plain())
         if not as_json:
             typer.echo(row.text())
     if as_json:
-        typer.echo(json.dumps({"measurements": [row.plain() for row in rows]}))
+        typer.echo(json.dumps({"measurements": found}))
 
 
 @app.command()

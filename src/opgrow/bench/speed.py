@@ -27,7 +27,7 @@ from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
 from ..statistics import Rows
 
-__all__ = ["Row", "measure"]
+__all__ = ["Row", "measure", "random_rows"]
 
 #: Vector instructions of psi and all four pools, counted from the formulas in `kernels.cpu_math`.
 _INSTRUCTIONS = {"exponential": 20, "harmonic": 20, "gaussian": 20, "dog": 21}
@@ -133,7 +133,8 @@ def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
         )
 
 
-def _random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows:
+def random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows:
+    """Rows without any meaning, of the given sizes."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, n_inputs)).astype(np.float32)
     accepted = rng.normal(size=(n, n_accepted)).astype(np.float32)
@@ -142,7 +143,7 @@ def _random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows
 
 
 def _small_search(repeats: int, n_threads: int) -> Row:
-    rows = _random_rows(460, 8, 0, 2)
+    rows = random_rows(460, 8, 0, 2)
     settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
     seconds = _medians(
         {"search": lambda: search(rows, library(), 40, settings, np.random.default_rng(0))}, max(repeats, 9)
@@ -153,7 +154,7 @@ def _small_search(repeats: int, n_threads: int) -> Row:
 
 
 def _large_search(repeats: int, n_threads: int) -> Row:
-    rows = _random_rows(36_000, 512, 160, 10)
+    rows = random_rows(36_000, 512, 160, 10)
     settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
     before = _resident()
     peak = _Peak()
@@ -182,7 +183,8 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
         shape = Shape(layers, head, 40)
         settings = TuningSettings(batch_size=batch)
         compiled = CompiledEngine(shape, shape.flatten(layers, head), data, settings)
-        reference = ReferenceEngine(shape, shape.flatten(layers, head), data, settings)
+        theta = torch.from_numpy(shape.flatten(layers, head))
+        reference = ReferenceEngine(shape, theta, data.tensors(), settings)
         seconds = _medians(
             {
                 "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(40)],  # type: ignore[misc]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
+from copy import deepcopy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,13 +20,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..backends import Backend
 from ..callbacks import broadcast, check_callbacks
+from ..devices import choose_backend, choose_device
 from ..events import GrowthStep
 from ..growth import GrowthSettings, Method, Problem
-from ..kernels.warmup import warm_up
 from ..network import Network
 from ..parameters import check_common, class_weights
-from ..preparation import as_array, moments, one_hot, split_rows, standardized
+from ..preparation import as_array, moments, one_hot, split_rows
 from ..scores import probabilities
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
@@ -33,6 +35,8 @@ __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_we
 #: Below this many rows a validation split decides by luck; scores are then taken on the training data.
 MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
+#: Inputs, which of their rows are meant (None: all), and the targets and weights of these.
+_Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 
 
 class GrowingEstimator(BaseEstimator):
@@ -73,49 +77,55 @@ class GrowingEstimator(BaseEstimator):
     ) -> Self:
         check_common(self)
         settings = self._settings(codes is not None)
+        backend = choose_backend(self.device, x.size, settings.n_threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
-        held: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        train: _Data = x, None, target, weight
+        held: _Data | None = None
         if validation is not None:
-            held = (*validation, np.ones(len(validation[0])))
+            held = validation[0], None, validation[1], np.ones(len(validation[0]))
         elif self.validation_fraction > 0:
             rng = np.random.default_rng([seed, 0])
-            train, rest = split_rows(len(x), self.validation_fraction, codes, rng)
+            most, rest = split_rows(len(x), self.validation_fraction, codes, rng)
             if len(rest) >= MIN_VALIDATION_ROWS:
-                held = (x[rest], target[rest], weight[rest])
-                x, target, weight = x[train], target[train], weight[train]
-        mean, scale = moments(x, weight) if self.standardize else (np.zeros(x.shape[1]), np.ones(x.shape[1]))
-        center, spread = self._target_constants(target, weight)
+                train, held = (x, most, target[most], weight[most]), (x, rest, target[rest], weight[rest])
+        shift, spread = self._target_constants(*train[2:])
 
-        def problem(x: np.ndarray, target: np.ndarray, weight: np.ndarray, held: Problem | None) -> Problem:
+        def prepare(data: _Data, validation: Problem | None = None) -> Problem:
+            x, rows, target, weight = data
             share = (weight / weight.mean()).astype(np.float32)
-            scaled = np.ascontiguousarray((target - center) / spread, np.float32)
-            return Problem(standardized(x, mean, scale), scaled, share, held)
+            scaled = np.ascontiguousarray((target - shift) / spread, np.float32)
+            return backend.problem(x, rows, scaled, share, constants, validation)
 
-        whole = problem(x, target, weight, None if held is None else problem(*held, None))
-        network = self._grow(whole, self._complete(settings, whole), seed)
-        network.input_mean.copy_(torch.from_numpy(mean))
-        network.input_scale.copy_(torch.from_numpy(scale))
+        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+        if self.standardize:
+            constants = backend.moments(x, train[1], train[3])
+        problem = prepare(train, None if held is None else prepare(held))
+        network = self._grow(problem, self._complete(settings, problem), seed, backend)
+        network.input_mean.copy_(torch.from_numpy(constants[0]))
+        network.input_scale.copy_(torch.from_numpy(constants[1]))
         if codes is None:
-            network.output_mean, network.output_scale = torch.from_numpy(center), torch.from_numpy(spread)
+            network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
         self.network_ = network
         return self
 
-    def _grow(self, problem: Problem, settings: GrowthSettings, seed: int) -> Network:
+    def _grow(self, problem: Problem, settings: GrowthSettings, seed: int, backend: Backend) -> Network:
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             from ..progress import Progress
 
             callbacks.append(Progress())
-        warm_up()
+        backend.warm_up()
         with ExitStack() as stack:
             for callback in callbacks:
                 stack.callback(callback.close)
             method = self._method
-            growth = method.growth(problem, method, settings, seed, lambda event: broadcast(event, callbacks))
+            growth = method.growth(
+                problem, method, settings, seed, lambda event: broadcast(event, callbacks), backend
+            )
             # Modules are made with random weights; the user's own random numbers should not notice.
             with torch.random.fork_rng(devices=[]):
                 network = growth.run()
@@ -150,9 +160,11 @@ class GrowingEstimator(BaseEstimator):
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
         x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
+        device = choose_device(self.device, x.size)
+        network = self.network_ if device.type == "cpu" else deepcopy(self.network_).to(device)
         with torch.no_grad():
             parts = [
-                self.network_(torch.from_numpy(np.array(x[start : start + _PREDICT_ROWS])))
+                network(torch.from_numpy(np.array(x[start : start + _PREDICT_ROWS])).to(device)).cpu()
                 for start in range(0, len(x), _PREDICT_ROWS)
             ]
         return torch.cat(parts).numpy()

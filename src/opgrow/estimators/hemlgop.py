@@ -25,7 +25,7 @@ from ..parameters import (
 )
 from ..search import SCORES, SearchSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
-from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, tuning_of, weight_decay_of
+from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
     "HeMLGOPClassifier",
@@ -67,7 +67,7 @@ class BlockEstimator(GrowingEstimator):
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
         epochs: Sequence[int] = (20, 40, 40),
         patience: int | None = 10,
-        batch_size: int = 32,
+        batch_size: int | str = "auto",
         dropout: float | Sequence[float] = (0.1, 0.3),
         input_dropout: float = 0.0,
         weight_decay: str | float = "auto",
@@ -111,6 +111,7 @@ class BlockEstimator(GrowingEstimator):
             "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "loss": "mse",
+            "batch_size": 32,
             "dropout": 0.3,
             "weight_decay": 1e-4,
             "max_layers": 8,
@@ -176,7 +177,7 @@ def translate(p: Any, classification: bool) -> BlockSettings:
 
 def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
     """Settings whose automatic values depend on the size of the data."""
-    decay = weight_decay_of(p, len(problem.x))
+    sized = sized_of(p, problem.n_rows)
     ranges: tuple[float, ...] = (1.5 / float(np.sqrt(problem.n_inputs)),)
     if not is_auto(p.weight_range):
         ranges = values("weight_range", p.weight_range, lambda v: 0 < v < np.inf, "positive")
@@ -185,8 +186,8 @@ def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
     return replace(
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
-        tuning=replace(settings.tuning, weight_decay=decay),
-        fine_tuning=replace(settings.fine_tuning, weight_decay=decay),
+        tuning=replace(settings.tuning, **sized),
+        fine_tuning=replace(settings.fine_tuning, **sized),
     )
 
 

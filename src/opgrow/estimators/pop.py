@@ -24,7 +24,7 @@ from ..parameters import (
     n_threads,
 )
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight, with_parameters
-from .translation import criterion_of, fine_tuning_of, loss_of, tuning_of, weight_decay_of
+from .translation import criterion_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
     "PMLPClassifier",
@@ -62,7 +62,7 @@ class LayerEstimator(GrowingEstimator):
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
         epochs: Sequence[int] = (20, 40, 40),
         patience: int | None = 5,
-        batch_size: int = 32,
+        batch_size: int | str = "auto",
         dropout: float = 0.1,
         input_dropout: float = 0.0,
         weight_decay: str | float = "auto",
@@ -156,11 +156,11 @@ class LayerEstimator(GrowingEstimator):
         )
 
     def _complete(self, settings: POPSettings, problem: Problem) -> POPSettings:
-        decay = weight_decay_of(self, len(problem.x))
+        sized = sized_of(self, problem.n_rows)
         return replace(
             settings,
-            tuning=replace(settings.tuning, weight_decay=decay),
-            fine_tuning=replace(settings.fine_tuning, weight_decay=decay),
+            tuning=replace(settings.tuning, **sized),
+            fine_tuning=replace(settings.fine_tuning, **sized),
         )
 
     def _widths(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from ..engines import TuningSettings
 from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, values
 from ..scores import CRITERIA, Loss
 
-__all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "tuning_of", "weight_decay_of"]
+__all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "sized_of", "tuning_of"]
 
 
 def criterion_of(p: Any, classification: bool) -> str:
@@ -37,8 +37,9 @@ def dropouts_of(p: Any) -> tuple[float, ...]:
 
 
 def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
-    """Schedule and regularisation, with the first dropout; the weight decay comes from `weight_decay_of`."""
-    check_integer("batch_size", p.batch_size, 1)
+    """Schedule and regularisation, with the first dropout; `sized_of` has the rest."""
+    if not is_auto(p.batch_size):
+        check_integer("batch_size", p.batch_size, 1, " or 'auto'")
     if p.patience is not None:
         check_integer("patience", p.patience, 1, " or None")
     check_number("input_dropout", p.input_dropout, 0.0, 0.999)
@@ -54,7 +55,6 @@ def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
         learning_rates=rates,
         epochs=epochs,
         patience=p.patience,
-        batch_size=int(p.batch_size),
         dropout=dropouts_of(p)[0],
         input_dropout=float(p.input_dropout),
         max_norm=p.max_norm,
@@ -83,6 +83,9 @@ def fine_tuning_of(p: Any, tuning: TuningSettings) -> TuningSettings:
     return replace(tuning, learning_rates=rates, epochs=epochs)
 
 
-def weight_decay_of(p: Any, n_rows: int) -> float:
-    """The weight decay for a number of training rows."""
-    return 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)
+def sized_of(p: Any, n_rows: int) -> dict[str, Any]:
+    """What depends on the number of training rows: the weight decay, and the size of a mini-batch."""
+    decay = 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)
+    # Few rows need many steps; from many rows, larger batches learn as much in less time.
+    size = min(max(32, 1 << max(n_rows // 256, 1).bit_length() - 1), 512)
+    return {"weight_decay": decay, "batch_size": size if is_auto(p.batch_size) else int(p.batch_size)}

@@ -1,11 +1,13 @@
 """How (nodal, pool) and its gradient are computed; `features` chooses the way.
 
-``reference`` is plain torch and serves everything; ``cpu`` is compiled by numba and serves the built-in
-operators in float32. Importing this package compiles nothing.
+``reference`` is plain torch and serves everything; ``cpu`` is compiled by numba, ``cuda`` by Triton, and they
+serve the built-in operators in float32. Importing this package compiles nothing.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,26 @@ _CHUNK_ROWS = 4096
 
 def features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
     """f(rho(psi(x, weight)) + bias), a block's raw output, differentiable: (N, D) to (N, d)."""
-    on_cpu = x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32
+    single = x.dtype == weight.dtype == torch.float32
     tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    if operator_set.codes is None or not on_cpu or tracing:
+    if operator_set.codes is None or not single or tracing:
         return reference.features(x, weight, bias, operator_set)
     # A prediction should not depend on the rows beside it; products in single precision do.
-    return _Features.apply(x, weight, bias, operator_set, not torch.is_grad_enabled())
+    predicting = not torch.is_grad_enabled()
+    if x.device.type == "cpu":
+        return _Features.apply(x, weight, bias, operator_set, predicting)
+    if x.device.type == "cuda" and _has_triton():
+        from .cuda import Pooled
+
+        nodal, pool, _ = operator_set.codes
+        pooled = Pooled.apply(x, weight, nodal, pool, predicting)
+        return operator_set.activation_operator.function(pooled + bias)
+    return reference.features(x, weight, bias, operator_set)
+
+
+@lru_cache(maxsize=1)
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
 
 
 def compiled_features(

@@ -21,18 +21,15 @@ from ..engines import assign_head
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..incremental_ridge import IncrementalRidge, feature_moments
-from ..kernels import compiled_features
-from ..kernels.threads import map_rows
+from ..matrices import HOST, Matrices, Matrix
 from ..network import Block, Layer
 from ..operators import PERCEPTRON, OperatorSet
-from ..scores import Score, evaluate
+from ..scores import Score
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
 
 #: Deviation of an enhancement node's argument over the training rows; the original, too, shrinks it to 0.8.
 SHRINK = 0.8
-_LINEAR = replace(PERCEPTRON, activation="identity")
-_CHUNK_ROWS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +72,7 @@ class _Trial:
     windows: list[Block]
     enhancements: list[Block]
     enhancing: np.ndarray
-    columns: list[np.ndarray]
+    columns: list[Matrix]
     regression: IncrementalRidge
     weight: np.ndarray
     intercept: np.ndarray
@@ -147,9 +144,12 @@ class BroadGrowth(Growth):
         clock: float,
     ) -> GrowthStep:
         """The record of a step, and so its decision."""
-        train, scored = parts[0], parts[-1]
-        outputs = [_outputs(trial, columns, self.n_threads) for columns in trial.columns]
-        score = evaluate(self.settings.criterion, "mse", outputs[-1], scored.target, scored.weight)
+        head, criterion = (trial.weight, trial.intercept), self.settings.criterion
+        scores = [
+            self.backend.matrices.score(part, columns, *head, criterion)
+            for part, columns in zip(parts, trial.columns, strict=True)
+        ]
+        score = scores[-1]
         improvement = None if before is None else score.improvement_over(before)
         return GrowthStep(
             "block",
@@ -162,92 +162,91 @@ class BroadGrowth(Growth):
             operator_set=PERCEPTRON,
             n_neurons=n_neurons,
             search_seconds=time.perf_counter() - clock,
-            train_loss=evaluate("loss", "mse", outputs[0], train.target, train.weight).value,
+            train_loss=scores[0].loss,
         )
 
     def _widen(self, kept: _Trial | None, number: int, size: int, parts: list[Part]) -> _Trial:
         """Add feature nodes and then, on top of all of these, enhancement nodes; extend the regression."""
-        columns = [part.accepted for part in parts] if kept is None else kept.columns
-        enhancing = np.zeros(0, bool) if kept is None else kept.enhancing
+        matrices = self.backend.matrices
         windows = self._windows(number, size, parts[0])
-        new = [self._values(windows, part.x) for part in parts]
-        features = [np.concatenate([c[:, ~enhancing], n], axis=1) for c, n in zip(columns, new, strict=True)]
-        enhancement = self._enhancement(number, size, features[0], parts[0].weight)
-        new = [
-            np.concatenate([n, self._values([enhancement], f)], axis=1)
-            for n, f in zip(new, features, strict=True)
-        ]
-        regression = self._regression(new[0]) if kept is None else kept.regression.extend(new[0])
-        weight, intercept = regression.head()
-        held = [np.concatenate(pair, axis=1) for pair in zip(columns[1:], new[1:], strict=True)]
+        new = [self._values(windows, matrices.inputs(part)) for part in parts]
+        features = new
+        if kept is not None:
+            before = [matrices.columns(columns, ~kept.enhancing) for columns in kept.columns]
+            features = [matrices.beside(pair) for pair in zip(before, new, strict=True)]
+        target, weight = matrices.labels(parts[0])
+        enhancement = self._enhancement(number, size, features[0], weight)
+        enhanced = [self._values([enhancement], columns) for columns in features]
+        new = [matrices.beside(pair) for pair in zip(new, enhanced, strict=True)]
+        if kept is None:
+            regression, held = self._regression(new[0], target, weight), new[1:]
+        else:
+            regression = kept.regression.extend(new[0])
+            held = [matrices.beside(pair) for pair in zip(kept.columns[1:], new[1:], strict=True)]
+        solution, intercept = regression.head()
+        added = np.repeat([False, True], size)
         return _Trial(
             [*([] if kept is None else kept.windows), *windows],
             [*([] if kept is None else kept.enhancements), enhancement],
-            np.concatenate([enhancing, np.repeat([False, True], size)]),
+            added if kept is None else np.concatenate([kept.enhancing, added]),
             [regression.features, *held],
             regression,
-            weight.astype(np.float32),
+            solution.astype(np.float32),
             intercept.astype(np.float32),
         )
 
     def _windows(self, number: int, size: int, train: Part) -> list[Block]:
         """Feature nodes with deviation 1 before the activation; those of the first step have sparse maps."""
-        settings = self.settings
+        settings, matrices = self.settings, self.backend.matrices
+        x, (_, share) = matrices.inputs(train), matrices.labels(train)
         rng = np.random.default_rng([self.seed, 1, number, 0])
-        operators = replace(_LINEAR, activation=settings.feature_activation)
+        operators = replace(PERCEPTRON, activation=settings.feature_activation)
         blocks = []
         for start in range(0, size, settings.window_size):
             window = min(settings.window_size, size - start)
-            weights = rng.uniform(-1.0, 1.0, size=(train.x.shape[1] + 1, window))
+            weights = rng.uniform(-1.0, 1.0, size=(train.n_inputs + 1, window))
             if number == 1:
-                weights = sparse_map(
-                    train.x, train.weight, weights, settings.mu, settings.admm_iterations, self.n_threads
-                )
-            mean, scale = feature_moments(_linear(train.x, weights, self.n_threads), train.weight)
+                weights = sparse_map(x, share, weights, settings.mu, settings.admm_iterations, matrices)
+            mean, scale = feature_moments(_linear(x, weights, matrices), share, matrices)
             weights[-1] -= mean
             blocks.append(_block(weights / scale, operators))
         return blocks
 
-    def _enhancement(self, number: int, size: int, features: np.ndarray, weight: np.ndarray) -> Block:
+    def _enhancement(self, number: int, size: int, features: Matrix, weight: Matrix) -> Block:
         """Enhancement nodes; their arguments are scaled but not shifted, so that the sigmoids differ."""
+        matrices = self.backend.matrices
         rng = np.random.default_rng([self.seed, 1, number, 1])
         weights = orthonormal(rng.uniform(-1.0, 1.0, size=(features.shape[1] + 1, size)))
-        _, scale = feature_moments(_linear(features, weights, self.n_threads), weight)
+        _, scale = feature_moments(_linear(features, weights, matrices), weight, matrices)
         return _block(weights * (SHRINK / scale), PERCEPTRON)
 
-    def _regression(self, features: np.ndarray) -> IncrementalRidge:
+    def _regression(self, features: Matrix, target: Matrix, weight: Matrix) -> IncrementalRidge:
         """The first regression; of several ridges, with the one of the least leave-one-out error."""
-        target, weight = self.problem.target, self.problem.weight
         tried = [
-            IncrementalRidge.start(target, weight, ridge, self.n_threads).extend(features)
+            IncrementalRidge.start(target, weight, ridge, self.backend.matrices).extend(features)
             for ridge in self.settings.ridges
         ]
         return min(tried, key=IncrementalRidge.leave_one_out) if len(tried) > 1 else tried[0]
 
-    def _values(self, blocks: Sequence[Block], x: np.ndarray) -> np.ndarray:
+    def _values(self, blocks: Sequence[Block], x: Matrix) -> Matrix:
         """What the blocks compute, side by side."""
-        parts = [
-            compiled_features(
-                x,
-                block.weight.detach().numpy(),
-                block.bias.detach().numpy(),
-                block.operator_set,
-                self.n_threads,
-            )
-            for block in blocks
-        ]
-        return np.concatenate(parts, axis=1)
+        matrices = self.backend.matrices
+        parts = []
+        for block in blocks:
+            weight, bias = (tensor.detach().numpy() for tensor in (block.weight, block.bias))
+            parts.append(matrices.perceptrons(x, weight, bias, block.operator_set.activation))
+        return parts[0] if len(parts) == 1 else matrices.beside(parts)
 
 
 def sparse_map(
-    x: np.ndarray, weight: np.ndarray, start: np.ndarray, mu: float, iterations: int, n_threads: int = 1
+    x: Matrix, weight: Matrix, start: np.ndarray, mu: float, iterations: int, matrices: Matrices = HOST
 ) -> np.ndarray:
     """Fine-tune a window's random map (D + 1, window) as a sparse autoencoder.
 
     Returns W' for the W with the least 1/2 ||A W - [X 1]||² + mu ||W||_1, where A = [X 1] start.
     """
-    seen = np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
-    return sparse_code(_linear(x, start, n_threads), seen, mu, iterations, weight=weight).T
+    a, seen = _linear(x, start, matrices), matrices.with_ones(x)
+    return sparse_code(a, seen, mu, iterations, weight=weight, matrices=matrices).T
 
 
 def orthonormal(weights: np.ndarray) -> np.ndarray:
@@ -257,28 +256,17 @@ def orthonormal(weights: np.ndarray) -> np.ndarray:
     return np.linalg.qr(weights)[0]
 
 
-def _linear(x: np.ndarray, weights: np.ndarray, n_threads: int) -> np.ndarray:
+def _linear(x: Matrix, weights: np.ndarray, matrices: Matrices) -> Matrix:
     """[X 1] weights, as a block computes it."""
     with np.errstate(over="ignore"):  # the moments of the result tell
         weight, bias = weights[:-1].astype(np.float32), weights[-1].astype(np.float32)
-    return compiled_features(x, weight, bias, _LINEAR, n_threads)
+    return matrices.perceptrons(x, weight, bias, "identity")
 
 
 def _block(weights: np.ndarray, operators: OperatorSet) -> Block:
     block = Block(len(weights) - 1, weights.shape[1], operators, norm=None)
     assign_head(block, weights[:-1], weights[-1])
     return block
-
-
-def _outputs(trial: _Trial, columns: np.ndarray, n_threads: int) -> np.ndarray:
-    """The head's outputs, in double precision as the network has them."""
-    weight, intercept = trial.weight.astype(np.float64), trial.intercept.astype(np.float64)
-
-    def compute(start: int, stop: int) -> np.ndarray:
-        with np.errstate(all="ignore"):  # the score tells
-            return (columns[start:stop].astype(np.float64) @ weight + intercept).astype(np.float32)
-
-    return np.concatenate(map_rows(compute, len(columns), _CHUNK_ROWS, n_threads))
 
 
 #: Broad learning system: feature nodes, enhancement nodes, and a head in closed form that sees both.

@@ -12,18 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import nn
 
+from ..backends import Backend
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
-from ..growth import (
-    GrownLayer,
-    Growth,
-    GrowthSettings,
-    Method,
-    Part,
-    Problem,
-    block_outputs,
-    fold_norm,
-)
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm
 from ..network import Block, Layer
 from ..operators import OperatorSet
 from ..scores import Score, temperature
@@ -86,8 +78,9 @@ class BlockGrowth(Growth):
         settings: BlockSettings,
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
+        backend: Backend | None = None,
     ) -> None:
-        super().__init__(problem, method, settings, seed, emit)
+        super().__init__(problem, method, settings, seed, emit, backend)
         self.tuning = settings.tuning
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
@@ -108,7 +101,7 @@ class BlockGrowth(Growth):
             blocks.append(grown.block)
             head, score = grown.head, grown.result.best
             for part in parts:
-                part.accept(grown.block, self.n_threads)
+                part.accept(grown.block)
             if not self.method.search_every_block:
                 sets = (grown.block.operator_set,)
         assert head is not None
@@ -210,14 +203,12 @@ class BlockGrowth(Growth):
     ) -> _Grown:
         self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), winner.candidate.operator_set))
         block, head = self._start(winner, train)
+        settings = replace(tuning, dropout=dropout)
+        parts = [train] if validation is None else [train, validation]
         result = tune(
-            [Layer([block])],
-            head,
-            train.tuning_data(),
-            replace(tuning, dropout=dropout),
-            self.settings.criterion,
+            self.backend.session([Layer([block])], head, parts, settings, self.settings.criterion),
+            settings,
             np.random.default_rng([self.seed, layer, number, 1]),
-            validation.tuning_data() if validation else None,
             lambda epoch: self.emit(EpochFinished("tune", layer, number, epoch)),
         )
         return _Grown(block, head, result)
@@ -230,9 +221,7 @@ class BlockGrowth(Growth):
         assign_moments(block, winner.mean, winner.variance)
         weight, bias = winner.head, winner.intercept
         if self.settings.logits:
-            features = np.concatenate([train.accepted, block_outputs(block, train.x, self.n_threads)], axis=1)
-            outputs = features @ weight.astype(np.float32) + bias.astype(np.float32)
-            factor = temperature(outputs, train.target, train.weight)
+            factor = temperature(*train.sample(block, weight, bias))
             weight, bias = weight * factor, bias * factor
         head = nn.Linear(*weight.shape)
         assign_head(head, weight, bias)

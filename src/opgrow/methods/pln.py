@@ -10,10 +10,10 @@ the head's bias and is neither penalised nor bounded. Nothing is tuned by back-p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,16 +21,13 @@ from torch import nn
 
 from ..admm import bounded_least_squares
 from ..engines import assign_head
-from ..events import Event, GrowthStep, PhaseStarted
-from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
-from ..kernels import compiled_features
-from ..kernels.threads import stream
-from ..network import Block, Layer, Network, unit_rows
+from ..events import GrowthStep, PhaseStarted
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
+from ..matrices import Matrix, weighted_mean
+from ..network import Block, Layer, Network
 from ..operators import OperatorSet
 from ..ridge import factor_base
-from ..scores import Score, evaluate
-from ..search import SMALL
-from ..statistics import chunks
+from ..scores import Score
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]
 
@@ -71,8 +68,8 @@ class _Trial:
     structured: Block
     random: Block
     head: nn.Linear
-    pooled: list[np.ndarray]
-    features: list[np.ndarray]
+    pooled: list[Matrix]
+    features: list[Matrix]
     score: Score
     train_loss: float
 
@@ -86,25 +83,21 @@ class PLNGrowth(Growth):
     settings: PLNSettings
     head: nn.Linear | None
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: Method,
-        settings: PLNSettings,
-        seed: int,
-        emit: Callable[[Event], None] = lambda event: None,
-    ) -> None:
-        super().__init__(problem, method, settings, seed, emit)
-        weight = problem.weight.astype(np.float64)
-        self.bias = (weight @ problem.target.astype(np.float64) / weight.sum()).astype(np.float32)
-        # Rows times the roots of their weights, so that plain products of them are weighted sums.
-        self.root = np.sqrt(weight)[:, None]
-        self.centred = (problem.target.astype(np.float64) - self.bias) * self.root
+    @cached_property
+    def _labels(self) -> tuple[Matrix, Matrix]:
+        """Targets and weights of the training rows."""
+        return self.backend.matrices.labels(self.backend.part(self.problem))
+
+    @cached_property
+    def _means(self) -> tuple[np.ndarray, float]:
+        """The weighted mean of the targets, which is the head's bias, and the sum of the weights."""
+        mean, total = weighted_mean(*self._labels, self.backend.matrices)
+        return mean.astype(np.float32), total
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
-        output = self._first_output() if self.head is None else self.head.weight.detach().numpy().T
+        output = self._first_output(parts[0]) if self.head is None else self.head.weight.detach().numpy().T
         structured = _block(np.concatenate([output, -output], axis=1), norm=None)
-        carried = [self._values(part, structured, OPERATORS) for part in parts]
+        carried = [self._values(part, structured, "relu") for part in parts]
         kept: _Trial | None = None
         for step_number in count(1):
             size = self._n_random(kept)
@@ -121,7 +114,7 @@ class PLNGrowth(Growth):
             kept = trial
         assert kept is not None
         for part, features in zip(parts, kept.features, strict=True):
-            part.accepted = features
+            part.accept_computed(list(kept.layer()), features)
         return GrownLayer(kept.layer(), kept.head, kept.score)
 
     def _n_random(self, kept: _Trial | None) -> int:
@@ -140,20 +133,20 @@ class PLNGrowth(Growth):
         self,
         structured: Block,
         random: Block,
-        carried: list[np.ndarray],
+        carried: list[Matrix],
         parts: list[Part],
         kept: _Trial | None,
     ) -> _Trial:
         """Add random neurons to what was kept, and fit the head; ``carried`` are the structured features."""
-        pooled = [self._values(part, random, replace(OPERATORS, activation="identity")) for part in parts]
+        matrices = self.backend.matrices
+        pooled = [self._values(part, random, "identity") for part in parts]
         if kept is not None:
-            pooled = [np.concatenate(pair, axis=1) for pair in zip(kept.pooled, pooled, strict=True)]
+            pooled = [matrices.beside(pair) for pair in zip(kept.pooled, pooled, strict=True)]
             random = _block(np.concatenate([_weight(kept.random), _weight(random)], axis=1), norm="unit")
-        features = [_features(*pair) for pair in zip(carried, pooled, strict=True)]
+        features = [matrices.unit_beside(*pair) for pair in zip(carried, pooled, strict=True)]
         head, train_loss = self._fit_head(features[0])
-        scored = parts[-1]
-        outputs = _outputs(head, features[-1])
-        score = evaluate(self.settings.criterion, "mse", outputs, scored.target, scored.weight)
+        weight, bias = (tensor.detach().numpy() for tensor in (head.weight.T, head.bias))
+        score = matrices.score(parts[-1], features[-1], weight, bias, self.settings.criterion)
         return _Trial(structured, random, head, pooled, features, score, train_loss)
 
     def _step(
@@ -176,14 +169,14 @@ class PLNGrowth(Growth):
             train_loss=trial.train_loss,
         )
 
-    def _fit_head(self, features: np.ndarray) -> tuple[nn.Linear, float]:
+    def _fit_head(self, features: Matrix) -> tuple[nn.Linear, float]:
         """The head for features (N, 2C + r) of the training rows, and its squared error."""
         settings, n_outputs = self.settings, self.problem.n_outputs
-        gram, cross = self._sums(features)
-        total = float(np.square(self.centred).sum())
+        bias, total_weight = self._means
+        gram, cross, total = self._sums(features)
 
         def cost(output: np.ndarray) -> float:
-            return total + float((output * (gram @ output - 2 * cross)).sum())
+            return float(total + (output * (gram @ output - 2 * cross)).sum())
 
         radius = settings.alpha * float(np.sqrt(2 * n_outputs))
         output = bounded_least_squares(gram, cross, radius, settings.mu, settings.admm_iterations)
@@ -193,62 +186,47 @@ class PLNGrowth(Growth):
             same = np.eye(len(gram), n_outputs) - np.eye(len(gram), n_outputs, -n_outputs)
             output = min(output, same, key=cost)
         head = nn.Linear(*output.shape)
-        assign_head(head, output, self.bias)
-        return head, max(cost(output), 0.0) / (float(np.square(self.root).sum()) * n_outputs)
+        assign_head(head, output, bias)
+        return head, max(cost(output), 0.0) / (total_weight * n_outputs)
 
-    def _first_output(self) -> np.ndarray:
+    def _first_output(self, train: Part) -> np.ndarray:
         """Ridge regression from the inputs to the centred targets: (D, C)."""
-        x, ridge = self.problem.x, self.settings.ridge
-        if x.shape[1] <= x.shape[0]:
-            output = _ridge_solution(*self._sums(x), ridge)
-        else:  # the same from the products of rows, which are fewer
-            weighted = x * self.root
-            with np.errstate(all="ignore"):
-                gram = weighted @ weighted.T
-            _require_finite(gram)
-            output = weighted.T @ _ridge_solution(gram, self.centred, ridge)
-        return output.astype(np.float32)
-
-    def _sums(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted products of features (N, n), with each other and with the centred targets."""
-        n = features.shape[1]
-
-        def task(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-            weighted = features[rows] * self.root[rows]
-            with np.errstate(all="ignore"):  # reported below, in words
-                return weighted.T @ weighted, weighted.T @ self.centred[rows]
-
-        gram, cross = np.zeros((n, n)), np.zeros((n, self.problem.n_outputs))
-        tasks = [partial(task, rows) for rows in chunks(len(features), 2 * n)]
-        for part in stream(tasks, self.n_threads if features.size * n > SMALL else 1):
-            gram += part[0]
-            cross += part[1]
+        problem, matrices, ridge = self.problem, self.backend.matrices, self.settings.ridge
+        x = matrices.inputs(train)
+        if problem.n_inputs <= problem.n_rows:
+            gram, cross, _ = self._sums(x)
+            return _ridge_solution(gram, cross, ridge).astype(np.float32)
+        # The same from the products of rows, which are fewer.
+        weight = self._labels[1]
+        gram = matrices.row_products(x, weight)
         _require_finite(gram)
-        return gram, cross
+        root = np.sqrt(problem.weight.astype(np.float64))[:, None]
+        solution = _ridge_solution(gram, (problem.target.astype(np.float64) - self._means[0]) * root, ridge)
 
-    def _values(self, part: Part, block: Block, operator_set: OperatorSet) -> np.ndarray:
-        bias = block.bias.numpy()
-        return compiled_features(part.x, _weight(block), bias, operator_set, self.n_threads)
+        def lifted(x: Any, weight: Any, solution: Any) -> tuple[Any]:
+            return ((x * matrices.double(weight)[:, None] ** 0.5).T @ solution,)
 
+        rows = x, weight, matrices.constant(solution)
+        return matrices.sums(lifted, *rows, columns=2 * problem.n_inputs)[0].astype(np.float32)
 
-def _features(carried: np.ndarray, pooled: np.ndarray) -> np.ndarray:
-    """What the layer's two blocks compute, side by side."""
-    split, columns = carried.shape[1], pooled.shape[1]
-    features = np.empty((len(carried), split + columns), np.float32)
-    features[:, :split] = carried
-    for rows in chunks(len(pooled), columns):
-        features[rows, split:] = torch.relu(unit_rows(torch.from_numpy(pooled[rows]))).numpy()
-    return features
+    def _sums(self, features: Matrix) -> list[np.ndarray]:
+        """Weighted products of features (N, n) with each other, with the centred targets, and of those."""
+        matrices, n = self.backend.matrices, features.shape[1]
+        bias = matrices.constant(self._means[0])
 
+        def sums(features: Any, target: Any, weight: Any) -> tuple[Any, Any, Any]:
+            # Rows times the roots of their weights, so that plain products of them are weighted sums.
+            root = matrices.double(weight)[:, None] ** 0.5
+            weighted, centred = features * root, (matrices.double(target) - bias) * root
+            return weighted.T @ weighted, weighted.T @ centred, (centred**2).sum()
 
-def _outputs(head: nn.Linear, features: np.ndarray) -> np.ndarray:
-    """The head's outputs, in double precision as the network has them."""
-    weight, bias = (tensor.detach().numpy().astype(np.float64) for tensor in (head.weight, head.bias))
-    outputs = np.empty((len(features), len(bias)), np.float32)
-    for rows in chunks(len(features), 2 * features.shape[1]):
-        with np.errstate(all="ignore"):  # the score tells
-            outputs[rows] = features[rows].astype(np.float64) @ weight.T + bias
-    return outputs
+        found = matrices.sums(sums, features, *self._labels, columns=2 * n)
+        _require_finite(found[0])
+        return found
+
+    def _values(self, part: Part, block: Block, activation: str) -> Matrix:
+        matrices = self.backend.matrices
+        return matrices.perceptrons(matrices.inputs(part), _weight(block), block.bias.numpy(), activation)
 
 
 def _block(weight: np.ndarray, norm: str | None) -> Block:

@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from ..backends import Backend
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import CandidateFinished, EpochFinished, Event, GrowthStep, PhaseStarted
-from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, block_outputs
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
 from ..memory import projection
 from ..network import Block, Layer
 from ..operators import OperatorSet
-from ..population import Member, Outcome, Trained, draw_start, train_population
-from ..preparation import moments, standardized
+from ..population import Member, Outcome, Trained, draw_start
 from ..scores import Score
 from ..search import Candidate
 from ..tuning import TuningResult, tune
@@ -87,22 +87,23 @@ class POPGrowth(Growth):
         settings: POPSettings,
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
+        backend: Backend | None = None,
     ) -> None:
-        super().__init__(problem, method, settings, seed, emit)
-        # For the memory "hidden": the inputs of the layer before, and that layer with its memory.
-        self.before: list[np.ndarray] = []
+        super().__init__(problem, method, settings, seed, emit, backend)
+        # For the memory "hidden": the rows as the layer before has seen them, and that layer with its memory.
+        self.before: list[Part] = []
         self.remembering: Layer | None = None
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
         """Train a layer of the given width for every operator set in question, and keep the best."""
         blocks: list[Block] = []
         if self.method.memory == "output":
-            blocks = self._memory(parts[0].x, parts[0])
+            blocks = self._memory(parts[0])
             for part, block in itertools.product(parts, blocks):
-                part.accept(block, self.n_threads)
+                part.accept(block)
         elif self.method.memory == "hidden" and number > 1:
             self._remember(parts)
-        self.before = [part.x for part in parts]
+        self.before = [part.bare() for part in parts]
         if len(self.settings.sets) == 1 and not self.method.neurons_in_head:
             trained, result = self._train_alone(number, parts, blocks)
         else:
@@ -111,7 +112,7 @@ class POPGrowth(Growth):
                 trained.block, trained.head, parts, replace(self.settings.tuning, **_NO_EPOCHS)
             )
         for part in parts:
-            part.accept(trained.block, self.n_threads)
+            part.accept(trained.block)
         return GrownLayer(Layer([*blocks, trained.block]), trained.head, result.best)
 
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
@@ -157,15 +158,13 @@ class POPGrowth(Growth):
 
         rng = np.random.default_rng([self.seed, number, count])
         start = draw_start(*self._sizes(number, parts), self._weight_range(parts), rng)
-        data = [part.tuning_data() for part in parts]
-        return train_population(
+        return self.backend.train_population(
             members,
             start,
-            data[0],
+            parts,
             self.settings.tuning,
             self.settings.criterion,
             int(rng.integers(1, 2**63)),
-            data[1] if len(data) > 1 else None,
             report,
         )
 
@@ -217,25 +216,20 @@ class POPGrowth(Growth):
         number: int = 0,
     ) -> TuningResult:
         """Tune block and head; without epochs, only take the statistics and the score of the network."""
-        data = [part.tuning_data() for part in parts]
         return tune(
-            [Layer([block])],
-            head,
-            data[0],
+            self.backend.session([Layer([block])], head, parts, tuning, self.settings.criterion),
             tuning,
-            self.settings.criterion,
             rng or np.random.default_rng(0),
-            data[1] if len(data) > 1 else None,
             lambda epoch: self.emit(EpochFinished("tune", number, 1, epoch)),
         )
 
     def _sizes(self, number: int, parts: list[Part]) -> tuple[int, int, int, int]:
         width, part = self.settings.widths[number - 1], parts[0]
-        return part.x.shape[1], width, part.accepted.shape[1], part.target.shape[1]
+        return part.n_inputs, width, part.n_accepted, part.n_outputs
 
     def _weight_range(self, parts: list[Part]) -> float:
         given = self.settings.weight_range
-        return 1.5 / float(np.sqrt(parts[0].x.shape[1])) if given is None else given
+        return 1.5 / float(np.sqrt(parts[0].n_inputs)) if given is None else given
 
     def _layers_so_far(self, blocks: Sequence[Block], block: Block) -> list[Layer]:
         grown = GrownLayer(Layer([*blocks, block]), nn.Identity(), Score(0.0, 0.0))
@@ -277,41 +271,39 @@ class POPGrowth(Growth):
 
     # --- memory ---
 
-    def _memory(self, x: np.ndarray, train: Part) -> list[Block]:
-        """A linear block that projects ``x``, standardised, with its statistics over the training rows.
+    def _memory(self, train: Part) -> list[Block]:
+        """A linear block that projects the inputs, standardised, with its statistics over the training rows.
 
         None at all where there is no direction to project on, as for LDA if only one class has rows.
         """
-        settings = self.settings
-        mean, scale = moments(x, train.weight, "the features to be projected")
+        settings, matrices = self.settings, self.backend.matrices
+        x, (target, weight) = matrices.inputs(train), matrices.labels(train)
+        mean, scale = matrices.moments(x, weight, "the features to be projected")
         directions = projection(
             settings.memory,
-            standardized(x, mean, scale),
-            train.target,
-            train.weight,
+            matrices.standardized(x, mean, scale),
+            target,
+            weight,
             settings.memory_energy,
             settings.memory_ridge,
+            matrices,
         )
         # Scaled here and centred by the batch norm, the block needs no standardised inputs.
         directions /= scale[:, None]
         size = directions.shape[1]
         if size == 0:
             return []
-        block = Block(x.shape[1], size, OperatorSet("multiplication", "sum", "identity"))
+        block = Block(train.n_inputs, size, OperatorSet("multiplication", "sum", "identity"))
         assign_block(block, directions, np.zeros(size), np.ones(size), np.zeros(size))
-        raw = (x @ directions.astype(np.float32)).astype(np.float64)
-        share = train.weight / train.weight.sum(dtype=np.float64)
-        mean = share @ raw
-        assign_moments(block, mean, share @ np.square(raw - mean))
+        assign_moments(block, *matrices.product_moments(x, directions.astype(np.float32), weight))
         return [block]
 
     def _remember(self, parts: list[Part]) -> None:
         """Put a memory of the layer before's inputs beside its outputs."""
-        memory = self._memory(self.before[0], parts[0])
+        memory = self._memory(self.before[0])
         self.remembering = Layer([*self.layers[-1], *memory])
-        for part, x in zip(parts, self.before, strict=True):
-            seen = [block_outputs(block, x, self.n_threads) for block in memory]
-            part.x = np.concatenate([part.x, *seen], axis=1)
+        for part, before in zip(parts, self.before, strict=True):
+            part.remember(memory, before)
 
 
 _NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}

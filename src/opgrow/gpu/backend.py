@@ -1,0 +1,116 @@
+"""The backend of a GPU: parts, tuning and populations on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..backends import Problem
+from ..engines import TuningSettings, is_plain
+from ..network import Block, Layer
+from ..population import Member, Outcome, Start, Trained, best_of, is_compilable
+from ..population_torch import train_batched
+from .matrices import DeviceMatrices
+from .population import train_members
+from .rows import DevicePart, Source, device_moments
+from .tuning import DeviceSession
+
+__all__ = ["DeviceBackend"]
+
+
+class DeviceBackend:
+    """Rows on a torch device, or streamed through it; kernels in Triton."""
+
+    def __init__(self, device: torch.device) -> None:
+        if str(device) == "cuda":
+            device = torch.device("cuda", torch.cuda.current_device())
+        self.device = device
+        self.matrices = DeviceMatrices(device)
+        self._sources: dict[int, tuple[Problem, Source]] = {}
+
+    def warm_up(self) -> None:
+        """Triton compiles each kernel as it is first needed, and keeps it on disk."""
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Products in full single precision, whatever the process has set for its own."""
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    def moments(
+        self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return device_moments(x, rows, weight, self.device)
+
+    def problem(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray | None,
+        target: np.ndarray,
+        weight: np.ndarray,
+        constants: tuple[np.ndarray, np.ndarray],
+        validation: Problem | None,
+    ) -> Problem:
+        return Problem(x, target, weight, validation, rows, constants)
+
+    def part(self, problem: Problem) -> DevicePart:
+        known = self._sources.get(id(problem))
+        if known is None:
+            n = problem.n_inputs
+            mean, scale = problem.constants or (np.zeros(n), np.ones(n))
+            source = Source(problem.x, problem.target, problem.weight, problem.rows, mean, scale, self.device)
+            known = self._sources[id(problem)] = problem, source
+        return DevicePart(known[1])
+
+    def session(
+        self,
+        layers: Sequence[Layer],
+        head: nn.Linear | Block,
+        parts: Sequence[DevicePart],
+        settings: TuningSettings,
+        criterion: str,
+    ) -> DeviceSession:
+        validation = parts[1] if len(parts) > 1 else None
+        return DeviceSession(layers, head, parts[0], validation, settings, criterion)
+
+    def train_population(
+        self,
+        members: Sequence[Member],
+        start: Start,
+        parts: Sequence[DevicePart],
+        settings: TuningSettings,
+        criterion: str,
+        seed: int,
+        on_outcome: Callable[[Outcome], None],
+    ) -> tuple[Trained, list[Outcome]]:
+        validation = parts[1] if len(parts) > 1 else None
+        if is_plain(settings) and all(is_compilable(member, start) for member in members):
+            found = train_members(
+                members,
+                start,
+                parts[0],
+                settings,
+                criterion,
+                seed,
+                validation,
+                lambda _, outcome: on_outcome(outcome),
+            )
+            results = [(outcome, theta.cpu().numpy()) for outcome, theta in found]
+        else:
+            data = [part.tensors() for part in parts]
+            held = data[1] if len(data) > 1 else None
+            results = []
+            batched = train_batched(members, start, data[0], settings, criterion, seed, held)
+            for member, (score, best_epoch, epochs, skipped, theta) in zip(members, batched, strict=True):
+                outcome = Outcome(member, score, best_epoch, epochs, skipped)
+                on_outcome(outcome)
+                results.append((outcome, theta))
+        return best_of(results, start), [outcome for outcome, _ in results]

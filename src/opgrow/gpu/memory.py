@@ -1,0 +1,69 @@
+"""How much of the device's memory a piece of work may take, and what happens when that was too much."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+__all__ = ["Budget", "free_bytes", "shrinking"]
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+#: What a device without a fixed memory of its own, the CPU of the tests, may take.
+_HOST_BYTES = 1 << 28
+
+
+def free_bytes(device: torch.device) -> int:
+    """Bytes that can still be allocated, those included which torch holds but does not use."""
+    if device.type != "cuda":
+        return _HOST_BYTES
+    free, total = torch.cuda.mem_get_info(device)
+    fraction = torch.cuda.get_per_process_memory_fraction(device)
+    reserved = torch.cuda.memory_reserved(device)
+    idle = reserved - torch.cuda.memory_allocated(device)
+    return max(0, min(free, int(fraction * total) - reserved)) + idle
+
+
+class Budget:
+    """Bytes for temporary tensors: a share of what is free, less after the device has run out of memory."""
+
+    def __init__(self, device: torch.device, share: float = 0.4) -> None:
+        self.device, self.share = device, share
+
+    def rows(self, n_rows: int, bytes_per_row: int, most: int = 1 << 20) -> int:
+        """How many rows to take at once: chunks of nearly equal size."""
+        fit = int(self.share * free_bytes(self.device) / max(bytes_per_row, 1))
+        size = max(1, min(fit, most, n_rows))
+        n_chunks = -(-n_rows // size)
+        size = -(-n_rows // n_chunks)
+        # Whole tiles, where that is possible: kernels are quicker on aligned rows.
+        return min(n_rows, -(-size // 128) * 128) if size > 128 else size
+
+    def shrink(self) -> bool:
+        """Take half as much from now on; False if there is nothing left to give up."""
+        if self.share < 1e-4:
+            return False
+        self.share /= 2
+        return True
+
+
+def shrinking(budget: Budget, work: Callable[[], Result], what: str) -> Result:
+    """Do work that sizes its chunks by the budget; once more with smaller ones if the memory runs out."""
+    while True:
+        try:
+            return work()
+        except torch.cuda.OutOfMemoryError:
+            reason = None if budget.shrink() else "even the smallest chunk of rows is too large"
+        # Outside of the handler, so that the failed work's tensors are gone.
+        if budget.device.type == "cuda":
+            torch.cuda.empty_cache()
+        if reason is not None:
+            raise MemoryError(
+                f"the GPU ran out of memory in {what}: {reason}; free some, ask for less at once (operators, "
+                "n_min, n_step, batch_size), or use device='cpu'"
+            )
+        _log.info("out of memory on the device in %s: going on with half as many rows at once", what)

@@ -1,0 +1,198 @@
+"""A population trained on a device: all candidates take every step together, each by its own schedule.
+
+A candidate whose patience is at an end moves on to its next learning rate, or rests; once half of them
+rest, the others go on among themselves. Scores, best states and schedules of all candidates are one
+comparison an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..engines import Shape, TuningSettings
+from ..kernels.cpu_population import EVERY
+from ..population import Member, Outcome, Start, flat_start, modules_of
+from ..scores import CRITERIA, Score
+from .memory import free_bytes
+from .rows import Chunk, DevicePart
+from .scoring import score_rows
+from .steps import Model, Trainer
+from .tuning import exact_moments
+
+__all__ = ["train_members"]
+
+#: Share of the free memory that the candidates which are trained together may take.
+_SHARE = 0.3
+
+
+def train_members(
+    members: Sequence[Member],
+    start: Start,
+    train: DevicePart,
+    settings: TuningSettings,
+    criterion: str,
+    seed: int,
+    validation: DevicePart | None,
+    on_outcome: Callable[[int, Outcome], None],
+) -> list[tuple[Outcome, Tensor]]:
+    """Outcome and best parameters of every candidate; ``on_outcome`` hears of each as it is done."""
+    shapes = [modules_of(member, start)[2] for member in members]
+    # Candidates of equal operators beside each other: their pools are one launch.
+    order = sorted(range(len(members)), key=lambda i: (*shapes[i].plan[0, :2], *shapes[i].head_codes[:2]))
+    results: list[tuple[Outcome, Tensor] | None] = [None] * len(members)
+
+    def report(i: int, outcome: Outcome) -> None:
+        on_outcome(i, outcome)
+
+    size = len(order)
+    while True:
+        size = max(1, min(size, _fitting(shapes[0], train, settings)))
+
+        def work(size: int = size) -> None:
+            for first in range(0, len(order), size):
+                chosen = [i for i in order[first : first + size] if results[i] is None]
+                if chosen:
+                    run = _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation)
+                    for i, found in run.train(report):
+                        results[i] = found
+
+        try:
+            work()
+            break
+        except torch.cuda.OutOfMemoryError:
+            if size == 1:
+                raise MemoryError(
+                    "the GPU ran out of memory while it trained a single candidate; free some, lower "
+                    "widths or batch_size, or use device='cpu'"
+                ) from None
+        torch.cuda.empty_cache()
+        size //= 2
+    return [result for result in results if result is not None]
+
+
+def _fitting(shape: Shape, train: DevicePart, settings: TuningSettings) -> int:
+    """How many candidates can be trained together."""
+    window = min(16 * settings.batch_size, train.n_rows)
+    widths = int(shape.widths.sum())
+    numbers = 8 * shape.size + window * (shape.n_features + 1) + 24 * settings.batch_size * widths
+    return int(_SHARE * free_bytes(train.device) / (4 * numbers))
+
+
+class _Run:
+    """Candidates that are trained together."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        shapes: Sequence[Shape],
+        chosen: Sequence[int],
+        start: Start,
+        train: DevicePart,
+        settings: TuningSettings,
+        criterion: str,
+        seed: int,
+        validation: DevicePart | None,
+    ) -> None:
+        self.members, self.shapes, self.chosen = members, shapes, list(chosen)
+        self.train_rows, self.settings, self.criterion, self.seed = train, settings, criterion, seed
+        self.scored, self.validates = validation or train, validation is not None
+        theta = torch.from_numpy(flat_start(shapes[0], start)).to(train.device)
+        self.model = Model([shapes[i] for i in chosen], theta.repeat(len(chosen), 1))
+        self.trainer = Trainer(self.model, train, settings, seed)
+        k = len(chosen)
+        # Schedules, on the host: position in the schedule, epochs there, epochs without a better score.
+        self.stage, self.used, self.waited = (np.zeros(k, int) for _ in range(3))
+        self.done, self.best_epoch = np.zeros(k, int), np.zeros(k, int)
+        self.best = np.full((2, k), np.nan)
+        self.kept = self.model.theta.clone()
+
+    def train(self, report: Callable[[int, Outcome], None]) -> list[tuple[int, tuple[Outcome, Tensor]]]:
+        finished: list[tuple[int, tuple[Outcome, Tensor]]] = []
+        self._score(exact_moments(self.model, self.train_rows))
+        self._advance()
+        while len(self.chosen):
+            resting = self.stage >= len(self.settings.epochs)
+            if 2 * resting.sum() >= len(resting) or resting.all():
+                finished += self._leave(resting, report)
+                if not len(self.chosen):
+                    break
+                resting = self.stage >= len(self.settings.epochs)
+            schedule = np.array([*self.settings.learning_rates, 0.0])
+            self.trainer.epoch(torch.from_numpy(schedule[self.stage]).to(self.train_rows.device))
+            self.done[~resting] += 1
+            self.used[~resting] += 1
+            self.waited[~resting] += 1
+            if self.validates:
+                self._score(self.trainer.batch_moments())
+            elif self.done.max() % EVERY == 0 or self._at_end().any():
+                self._score(exact_moments(self.model, self.train_rows))
+            self._advance()
+        return finished
+
+    def _at_end(self) -> np.ndarray:
+        """Candidates whose learning rate has had its epochs or its patience."""
+        epochs = np.array([*self.settings.epochs, np.iinfo(np.int64).max])
+        over = self.used >= epochs[self.stage]
+        if self.settings.patience is not None:
+            over |= (self.waited >= self.settings.patience) & (self.stage < len(self.settings.epochs))
+        return over
+
+    def _advance(self) -> None:
+        while (over := self._at_end()).any():
+            self.stage[over] += 1
+            self.used[over] = self.waited[over] = 0
+
+    def _score(self, moments: list[tuple[Tensor, Tensor]]) -> None:
+        """Score all candidates and keep the states that are better than before."""
+        model = self.model
+        k, width = len(self.chosen), int(self.shapes[0].widths.sum())
+
+        def outputs(chunk: Chunk) -> Tensor:
+            return model.outputs(chunk.x, chunk.accepted, moments)
+
+        wanted = 16 * k * (width + model.n_features)
+        found = score_rows(self.scored, self.criterion, self.settings.loss, outputs, k, wanted).cpu().numpy()
+        now, before = (_ranked(values, CRITERIA[self.criterion]) for values in (found, self.best))
+        better = (now[0] < before[0]) | ((now[0] == before[0]) & (now[1] < before[1]))
+        first = self.done == 0
+        better = (better & (self.stage < len(self.settings.epochs))) | first
+        self.best[:, better] = found[:, better]
+        self.best_epoch[better], self.waited[better] = self.done[better], 0
+        mask = torch.from_numpy(better).to(model.theta.device)
+        self.kept = torch.where(mask[:, None], model.theta, self.kept)
+
+    def _leave(
+        self, resting: np.ndarray, report: Callable[[int, Outcome], None]
+    ) -> list[tuple[int, tuple[Outcome, Tensor]]]:
+        """Take the candidates that are done out of the run, and go on with the others."""
+        skipped = self.trainer.skipped.cpu().numpy()
+        finished = []
+        for place in np.flatnonzero(resting):
+            i = self.chosen[place]
+            score = Score(float(self.best[0, place]), float(self.best[1, place]), CRITERIA[self.criterion])
+            numbers = int(self.best_epoch[place]), int(self.done[place]), int(skipped[place])
+            outcome = Outcome(self.members[i], score, *numbers)
+            finished.append((i, (outcome, self.kept[place].clone())))
+            report(i, outcome)
+        stay = np.flatnonzero(~resting)
+        self.chosen = [self.chosen[place] for place in stay]
+        for name in ("stage", "used", "waited", "done", "best_epoch"):
+            setattr(self, name, getattr(self, name)[stay])
+        self.best = self.best[:, stay]
+        if len(stay):
+            rows = torch.from_numpy(stay).to(self.kept.device)
+            self.kept = self.kept[rows]
+            self.model = Model([self.shapes[i] for i in self.chosen], self.model.theta[rows])
+            self.trainer = self.trainer.with_candidates(self.model, rows)
+        return finished
+
+
+def _ranked(values: np.ndarray, higher_is_better: bool) -> np.ndarray:
+    """Criterion and loss (2, K) as numbers of which less is better; infinite where one is not finite."""
+    ranked = np.array([-values[0] if higher_is_better else values[0], values[1]])
+    ranked[:, ~np.isfinite(values).all(axis=0)] = np.inf
+    return ranked

@@ -1,0 +1,395 @@
+"""What a training step needs besides pools and matrix products: batch norm, losses and Adam, each one kernel.
+
+Small steps are bound by the number of launches, so everything that happens to a neuron's values over a
+batch is one program. All matrices are (candidates, neurons or outputs, rows); parameters and their
+gradients are one row for each candidate, laid out as `opgrow.engines.Shape` says.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .triton_math import activate, activation_slope
+
+#: What is added to the code of an activation if the pool is the maximum.
+MAXIMUM_BIT = tl.constexpr(16)
+MEAN_SQUARED_ERROR = tl.constexpr(0)
+CROSS_ENTROPY = tl.constexpr(1)
+_EPSILON = tl.constexpr(1e-8)
+_ADAM_EPSILON = tl.constexpr(1e-7)
+_LOG2_BETA1 = tl.constexpr(-0.15200309344504997)
+_LOG2_BETA2 = tl.constexpr(-0.001443416871225665)
+
+
+@triton.jit
+def _keep(seed, salt, neuron, rows, n_rows, drop):
+    """The factor of dropout: 0 or 1 / (1 - drop)."""
+    chance = tl.rand(seed + salt, neuron * n_rows + rows)
+    return tl.where(chance >= drop, 1.0 / (1.0 - drop), 0.0)
+
+
+@triton.jit
+def _joined(
+    parts, where, index, n_parts, part_stride, is_maximum, there, INDEX: tl.constexpr, PARTS: tl.constexpr
+):
+    """The parts of a pool put together, and the index of the maximum stored."""
+    numbers = tl.arange(0, PARTS)[:, None]
+    known = (numbers < n_parts) & there[None, :]
+    apart = parts[None, :] + numbers * part_stride
+    if is_maximum:
+        values = tl.load(apart, mask=known, other=float("-inf"))
+        if INDEX:
+            value, first = tl.max(values, axis=0, return_indices=True, return_indices_tie_break_left=True)
+            tl.store(index, tl.load(where + first * part_stride, mask=there, other=0), mask=there)
+        else:
+            value = tl.max(values, axis=0)
+    else:
+        value = tl.sum(tl.load(apart, mask=known, other=0.0), axis=0)
+    return value
+
+
+@triton.jit(
+    do_not_specialize=[
+        "step",
+        "salt",
+        "drop",
+        "n_rows",
+        "n_neurons",
+        "n_parts",
+        "part_stride",
+        "theta_stride",
+        "out_stride",
+        "out_neuron",
+    ],
+    do_not_specialize_on_alignment=[
+        "parts",
+        "where",
+        "index",
+        "theta",
+        "pre",
+        "normal",
+        "out",
+        "variances",
+        "sums",
+    ],
+)
+def finish_forward(
+    parts,
+    where,
+    index,
+    theta,
+    places,
+    codes,
+    pre,
+    normal,
+    out,
+    variances,
+    sums,
+    base,
+    step,
+    salt,
+    drop,
+    n_rows,
+    n_neurons,
+    n_parts,
+    part_stride,
+    theta_stride,
+    out_stride,
+    out_neuron,
+    NORM: tl.constexpr,
+    INDEX: tl.constexpr,
+    DROP: tl.constexpr,
+    PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    SINGLE: tl.constexpr,
+):
+    """From pooled values to what a neuron hands on: bias, activation, and with NORM batch norm and dropout.
+
+    ``places`` (neurons, 2): where the bias lies in theta, and how far behind it the scale and then the shift.
+    ``codes`` (candidates, neurons): the activation. ``sums`` (3, candidates, neurons) gathers mean, squared
+    mean and variance of the batches.
+    """
+    neuron, candidate = tl.program_id(0), tl.program_id(1)
+    flat = candidate * n_neurons + neuron
+    code = tl.load(codes + flat)
+    is_maximum = code >= MAXIMUM_BIT
+    if is_maximum:
+        code -= MAXIMUM_BIT
+    theta += candidate.to(tl.int64) * theta_stride + tl.load(places + 2 * neuron)
+    size = tl.load(places + 2 * neuron + 1)
+    bias = tl.load(theta)
+    start = flat.to(tl.int64) * n_rows
+    out += candidate.to(tl.int64) * out_stride + neuron.to(tl.int64) * out_neuron
+    lanes = tl.arange(0, ROWS)
+    total = tl.zeros([ROWS], tl.float32)
+    value = tl.zeros([ROWS], tl.float32)
+    for first in range(0, n_rows, ROWS):
+        rows = first + lanes
+        there = rows < n_rows
+        at = start + rows
+        value = _joined(
+            parts + at, where + at, index + at, n_parts, part_stride, is_maximum, there, INDEX, PARTS
+        )
+        value += bias
+        tl.store(pre + at, value, mask=there)
+        value = tl.where(there, activate(value, code), 0.0)
+        if NORM:
+            total += value
+            if not SINGLE:
+                tl.store(normal + at, value, mask=there)
+        else:
+            tl.store(out + rows, value, mask=there)
+    if NORM:
+        mean = tl.sum(total, axis=0) / n_rows
+        square = tl.zeros([ROWS], tl.float32)
+        for first in range(0, n_rows, ROWS):
+            rows = first + lanes
+            there = rows < n_rows
+            if not SINGLE:
+                value = tl.load(normal + start + rows, mask=there, other=0.0)
+            square += tl.where(there, (value - mean) * (value - mean), 0.0)
+        variance = tl.sum(square, axis=0) / n_rows
+        tl.store(variances + flat, variance)
+        count = tl.num_programs(0) * tl.num_programs(1)
+        tl.store(sums + flat, tl.load(sums + flat) + mean)
+        tl.store(sums + count + flat, tl.load(sums + count + flat) + mean.to(tl.float64) * mean)
+        tl.store(sums + 2 * count + flat, tl.load(sums + 2 * count + flat) + variance)
+        factor = 1.0 / tl.sqrt(variance + _EPSILON)
+        scale, shift = tl.load(theta + size), tl.load(theta + 2 * size)
+        seed = (tl.load(base) + step).to(tl.int32)
+        for first in range(0, n_rows, ROWS):
+            rows = first + lanes
+            there = rows < n_rows
+            if not SINGLE:
+                value = tl.load(normal + start + rows, mask=there, other=0.0)
+            unit = (value - mean) * factor
+            tl.store(normal + start + rows, unit, mask=there)
+            result = unit * scale + shift
+            if DROP:
+                result *= _keep(seed, salt, neuron, rows, n_rows, drop)
+            tl.store(out + rows, result, mask=there)
+
+
+@triton.jit(
+    do_not_specialize=["step", "salt", "drop", "n_rows", "n_neurons", "theta_stride", "grad_stride"],
+    do_not_specialize_on_alignment=["grad", "out", "pre", "normal", "variances", "theta", "grad_theta"],
+)
+def finish_backward(
+    grad,
+    out,
+    pre,
+    normal,
+    variances,
+    theta,
+    grad_theta,
+    places,
+    codes,
+    base,
+    step,
+    salt,
+    drop,
+    n_rows,
+    n_neurons,
+    theta_stride,
+    grad_stride,
+    NORM: tl.constexpr,
+    DROP: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """From the gradient by what a neuron hands on to those by its pooled values, ``out``, and parameters."""
+    neuron, candidate = tl.program_id(0), tl.program_id(1)
+    flat = candidate * n_neurons + neuron
+    code = tl.load(codes + flat)
+    if code >= MAXIMUM_BIT:
+        code -= MAXIMUM_BIT
+    place, size = tl.load(places + 2 * neuron), tl.load(places + 2 * neuron + 1)
+    theta += candidate.to(tl.int64) * theta_stride + place
+    grad_theta += candidate.to(tl.int64) * theta_stride + place
+    start = flat.to(tl.int64) * n_rows
+    grad += candidate.to(tl.int64) * grad_stride + neuron.to(tl.int64) * n_rows
+    lanes = tl.arange(0, ROWS)
+    seed = (tl.load(base) + step).to(tl.int32)
+    total = 0.0
+    along = 0.0
+    factor = 1.0
+    if NORM:
+        sum_total = tl.zeros([ROWS], tl.float32)
+        sum_along = tl.zeros([ROWS], tl.float32)
+        for first in range(0, n_rows, ROWS):
+            rows = first + lanes
+            there = rows < n_rows
+            g = tl.load(grad + rows, mask=there, other=0.0)
+            if DROP:
+                g *= _keep(seed, salt, neuron, rows, n_rows, drop)
+            sum_total += g
+            sum_along += g * tl.load(normal + start + rows, mask=there, other=0.0)
+        total = tl.sum(sum_total, axis=0)
+        along = tl.sum(sum_along, axis=0)
+        tl.store(grad_theta + size, along)
+        tl.store(grad_theta + 2 * size, total)
+        factor = tl.load(theta + size) / tl.sqrt(tl.load(variances + flat) + _EPSILON)
+    by_bias = tl.zeros([ROWS], tl.float32)
+    for first in range(0, n_rows, ROWS):
+        rows = first + lanes
+        there = rows < n_rows
+        g = tl.load(grad + rows, mask=there, other=0.0)
+        if NORM:
+            if DROP:
+                g *= _keep(seed, salt, neuron, rows, n_rows, drop)
+            unit = tl.load(normal + start + rows, mask=there, other=0.0)
+            g = factor * (g - (total + unit * along) / n_rows)
+        g *= activation_slope(tl.load(pre + start + rows, mask=there, other=0.0), code)
+        g = tl.where(there, g, 0.0)
+        tl.store(out + start + rows, g, mask=there)
+        by_bias += g
+    tl.store(grad_theta, tl.sum(by_bias, axis=0))
+
+
+@triton.jit(
+    do_not_specialize=["n_rows", "n_features", "n_outputs", "x_group", "x_feature", "w_group", "out_group"],
+    do_not_specialize_on_alignment=["x", "weight", "out"],
+)
+def head_forward(
+    x,
+    weight,
+    out,
+    n_rows,
+    n_features,
+    n_outputs,
+    x_group,
+    x_feature,
+    w_group,
+    out_group,
+    FEATURES: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """A linear head of few outputs: weight (features, outputs) by x (features, n) to out (outputs, n)."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
+    candidate = tl.program_id(2).to(tl.int64)
+    x += candidate * x_group
+    weight += candidate * w_group
+    total = tl.zeros([OUTPUTS, ROWS], tl.float32)
+    for first in range(0, n_features, FEATURES):
+        features = first + tl.arange(0, FEATURES)
+        known = features < n_features
+        w = tl.load(
+            weight + features[None, :] * n_outputs + outputs[:, None],
+            mask=known[None, :] & (outputs < n_outputs)[:, None],
+            other=0.0,
+        )
+        values = tl.load(
+            x + features[:, None].to(tl.int64) * x_feature + rows[None, :],
+            mask=known[:, None] & (rows < n_rows)[None, :],
+            other=0.0,
+        )
+        total += tl.dot(w, values, input_precision="ieee")
+    inside = (outputs < n_outputs)[:, None] & (rows < n_rows)[None, :]
+    tl.store(out + candidate * out_group + outputs[:, None] * n_rows + rows[None, :], total, mask=inside)
+
+
+@triton.jit(
+    do_not_specialize=["n_rows", "n_outputs", "output_stride", "target_stride"],
+    do_not_specialize_on_alignment=["outputs", "target", "weight", "losses"],
+)
+def loss_backward(
+    outputs,
+    target,
+    weight,
+    losses,
+    n_rows,
+    n_outputs,
+    output_stride,
+    target_stride,
+    KIND: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """The mean weighted loss of a batch, in parts, and its gradient in the place of ``outputs``."""
+    tile, candidate = tl.program_id(0), tl.program_id(1)
+    rows = tile * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, OUTPUTS)
+    row_there = rows < n_rows
+    there = (columns < n_outputs)[:, None] & row_there[None, :]
+    at = columns[:, None] * n_rows + rows[None, :]
+    outputs += candidate.to(tl.int64) * output_stride + at
+    y = tl.load(outputs, mask=there, other=0.0)
+    t = tl.load(target + columns[:, None] * target_stride + rows[None, :], mask=there, other=0.0)
+    share = tl.load(weight + rows, mask=row_there, other=0.0) / n_rows
+    if KIND == MEAN_SQUARED_ERROR:
+        error = y - t
+        loss = tl.sum(error * error, axis=0) * share / n_outputs
+        slope = error * (2.0 * share / n_outputs)[None, :]
+    else:
+        largest = tl.max(tl.where(there, y, float("-inf")), axis=0)
+        largest = tl.where(row_there, largest, 0.0)
+        shifted = y - largest[None, :]
+        power = tl.where(there, tl.exp(shifted), 0.0)
+        norm = tl.where(row_there, tl.sum(power, axis=0), 1.0)
+        loss = tl.sum(tl.where(there, t * (tl.log(norm)[None, :] - shifted), 0.0), axis=0) * share
+        slope = (power / norm[None, :] - t) * share[None, :]
+    tl.store(outputs, slope, mask=there)
+    tl.store(losses + candidate * tl.num_programs(0) + tile, tl.sum(loss, axis=0))
+
+
+@triton.jit(
+    do_not_specialize=["size", "stride"],
+    do_not_specialize_on_alignment=["grad", "sums"],
+)
+def check_sums(grad, sums, size, stride, BLOCK: tl.constexpr):
+    """Sums of parts of each candidate's gradient, which are finite only if all of it is."""
+    block, candidate = tl.program_id(0), tl.program_id(1)
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(grad + candidate.to(tl.int64) * stride + at, mask=at < size, other=0.0)
+    tl.store(sums + candidate * tl.num_programs(0) + block, tl.sum(values * 0.0, axis=0))
+
+
+@triton.jit(
+    do_not_specialize=["step", "size", "stride", "n_sums"],
+    do_not_specialize_on_alignment=["theta", "grad", "first", "second", "sums", "skipped", "active", "rate"],
+)
+def adam(
+    theta,
+    grad,
+    first,
+    second,
+    decay,
+    sums,
+    skipped,
+    active,
+    rate,
+    base,
+    step,
+    size,
+    stride,
+    n_sums,
+    BLOCK: tl.constexpr,
+    SUMS: tl.constexpr,
+):
+    """One step of Adam as torch computes it; none for a candidate whose gradient is not finite."""
+    block, candidate = tl.program_id(0), tl.program_id(1)
+    lanes = tl.arange(0, SUMS)
+    checks = tl.load(sums + candidate * n_sums + lanes, mask=lanes < n_sums, other=0.0)
+    finite = tl.sum(checks, axis=0) == 0.0
+    if block == 0:
+        if not finite:
+            tl.store(skipped + candidate, tl.load(skipped + candidate) + 1)
+    if finite and tl.load(active + candidate) != 0:
+        count = (tl.load(base) + step + 1).to(tl.float64)
+        length = (tl.load(rate + candidate) / (1.0 - tl.exp2(count * _LOG2_BETA1))).to(tl.float32)
+        root = tl.sqrt(1.0 - tl.exp2(count * _LOG2_BETA2)).to(tl.float32)
+        at = block * BLOCK + tl.arange(0, BLOCK)
+        there = at < size
+        place = candidate.to(tl.int64) * stride + at
+        value = tl.load(theta + place, mask=there, other=0.0)
+        g = tl.load(grad + place, mask=there, other=0.0) + tl.load(decay + at, mask=there, other=0.0) * value
+        m = tl.load(first + place, mask=there, other=0.0)
+        v = tl.load(second + place, mask=there, other=0.0)
+        m += (1.0 - 0.9) * (g - m)
+        v = v * 0.999 + (1.0 - 0.999) * g * g
+        tl.store(first + place, m, mask=there)
+        tl.store(second + place, v, mask=there)
+        tl.store(theta + place, value - length * m / (tl.sqrt(v) / root + _ADAM_EPSILON), mask=there)
