@@ -15,6 +15,7 @@ from ..network import Block, Layer
 from ..population import Member, Outcome, Start, Trained, best_of, is_compilable
 from ..population_torch import train_batched
 from .matrices import DeviceMatrices
+from .memory import indexed
 from .population import train_members
 from .rows import DevicePart, Source, device_moments
 from .tuning import DeviceSession
@@ -26,10 +27,8 @@ class DeviceBackend:
     """Rows on a torch device, or streamed through it; kernels in Triton."""
 
     def __init__(self, device: torch.device) -> None:
-        if str(device) == "cuda":
-            device = torch.device("cuda", torch.cuda.current_device())
-        self.device = device
-        self.matrices = DeviceMatrices(device)
+        self.device = indexed(device)
+        self.matrices = DeviceMatrices(self.device)
         self._sources: dict[int, tuple[Problem, Source]] = {}
 
     def warm_up(self) -> None:

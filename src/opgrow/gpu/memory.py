@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-__all__ = ["Budget", "free_bytes", "shrinking"]
+__all__ = ["Budget", "free_bytes", "indexed", "shrinking"]
 
 Result = TypeVar("Result")
 
@@ -21,11 +21,17 @@ def free_bytes(device: torch.device) -> int:
     """Bytes that can still be allocated, those included which torch holds but does not use."""
     if device.type != "cuda":
         return _HOST_BYTES
+    device = indexed(device)
     free, total = torch.cuda.mem_get_info(device)
     fraction = torch.cuda.get_per_process_memory_fraction(device)
     reserved = torch.cuda.memory_reserved(device)
     idle = reserved - torch.cuda.memory_allocated(device)
     return max(0, min(free, int(fraction * total) - reserved)) + idle
+
+
+def indexed(device: torch.device) -> torch.device:
+    """The device with its number: "cuda" alone is the current one."""
+    return torch.device("cuda", torch.cuda.current_device()) if str(device) == "cuda" else device
 
 
 class Budget:

@@ -108,6 +108,14 @@ class Source:
         target = self.target[span].to(self.device, non_blocking=True).T.contiguous()
         return target, self.weight[span].to(self.device, non_blocking=True)
 
+    def chunks(self, size: int, order: np.ndarray | None = None) -> Iterator[tuple[slice, Tensor]]:
+        """Standardised inputs (D, n) in pieces, from the device or from the host."""
+        if self.resident is None:
+            yield from self.stream(size, order)
+        else:
+            for span in spans_of(self.n_rows, size, order):
+                yield span, self.resident[:, span]
+
     def stream(
         self, size: int, order: np.ndarray | None = None, exact: bool = False
     ) -> Iterator[tuple[slice, Tensor]]:
@@ -236,9 +244,9 @@ class DevicePart:
     def next_layer(self) -> DevicePart:
         """The rows as the layer on top of the accepted blocks sees them."""
         layers = [*self.layers, Layer(self.blocks)]
-        whole = None
-        if all(k is not None for k in self.kept):
-            whole = torch.cat([k for k in self.kept if k is not None])
+        kept = [k for k in self.kept if k is not None]
+        room = 4 * self.n_rows * self.n_accepted <= _RESIDENT_SHARE * free_bytes(self.device)
+        whole = torch.cat(kept) if room and len(kept) == len(self.kept) else None
         return DevicePart(self.source, layers, whole)
 
     def bare(self) -> DevicePart:
@@ -274,11 +282,11 @@ class DevicePart:
         if self.inputs is not None:
             for span in spans_of(self.n_rows, size, order):
                 yield span, self.inputs[:, span]
-        else:
-            for span, x in self.source.stream(size, order):
-                for layer in self.layers:
-                    x = torch.cat([block_outputs(block, x[: block.n_inputs]) for block in layer])
-                yield span, x
+            return
+        for span, x in self.source.chunks(size, order):
+            for layer in self.layers:
+                x = torch.cat([block_outputs(block, x[: block.n_inputs]) for block in layer])
+            yield span, x
 
     def _accepted(self, x: Tensor, span: slice) -> Tensor:
         parts = [

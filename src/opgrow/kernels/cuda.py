@@ -96,6 +96,7 @@ def _forward(
     n_rows, n_parts = x.shape[-1], out.shape[0]
     assert x.stride(-1) == 1 or n_rows == 1
     assert weight.stride(-1) == 1 or n_neurons == 1
+    assert where is None or where.stride()[1:] == out.stride()[2:]
     neurons, rows = tile or _tile(n_rows, n_neurons)
     grid = (triton.cdiv(n_rows, rows) * triton.cdiv(n_neurons, neurons), groups, n_parts)
     triton_pools.pool_forward[grid](
@@ -122,7 +123,7 @@ def _forward(
         APPROX=COMPILED,
         NEURONS=neurons,
         ROWS=rows,
-        UNROLL=options.pop("unroll", 8 if n_rows > 1024 else 4),
+        UNROLL=options.pop("unroll", 8 if pool == ALL.value else 4),
         num_warps=options.pop("num_warps", 4),
     )
 
@@ -233,6 +234,7 @@ def _backward(
     """``fixed`` (G, D, columns), ``moving`` (G, terms, D) and ``grad`` (G, columns, terms) to ``out``."""
     groups, n_inputs, n_columns = out.shape
     n_terms = moving.shape[1]
+    assert where is None or where.stride() == grad.stride()
     # (G, d, N) is (columns, terms) by weight; by input it comes transposed.
     strides = (grad.stride(1), grad.stride(2))
     columns = 32 if by_input else 8

@@ -77,7 +77,7 @@ def pool_forward(
     group, number = tl.program_id(1).to(tl.int64), tl.program_id(2)
     rows = row_tile * ROWS + tl.arange(0, ROWS)
     neurons = neuron_tile * NEURONS + tl.arange(0, NEURONS)
-    start = number * part
+    start = tl.minimum(number * part, n_inputs)
     stop = tl.minimum(start + part, n_inputs)
     # What lies beyond the edge is computed as well, from the last row or neuron, and not stored.
     x += group * x_group + tl.minimum(rows, n_rows - 1).to(tl.int64)
@@ -110,7 +110,7 @@ def pool_forward(
         if POOL == MAXIMUM or POOL == ALL:
             if INDEX:
                 index = tl.where(z > largest, k, index)
-            largest = tl.maximum(largest, z)
+            largest = tl.maximum(largest, z, propagate_nan=tl.PropagateNan.ALL)
         if POOL == CORRELATION1:
             pairs += z * one
             one = z

@@ -45,6 +45,8 @@ def _joined(
             tl.store(index, tl.load(where + first * part_stride, mask=there, other=0), mask=there)
         else:
             value = tl.max(values, axis=0)
+        # A maximum passes over NaN, but what is unknown must stay so.
+        value += tl.sum(tl.where(known & (values != values), values, 0.0), axis=0)
     else:
         value = tl.sum(tl.load(apart, mask=known, other=0.0), axis=0)
     return value
@@ -374,10 +376,11 @@ def adam(
     lanes = tl.arange(0, SUMS)
     checks = tl.load(sums + candidate * n_sums + lanes, mask=lanes < n_sums, other=0.0)
     finite = tl.sum(checks, axis=0) == 0.0
+    moves = tl.load(active + candidate) != 0
     if block == 0:
-        if not finite:
+        if moves and not finite:
             tl.store(skipped + candidate, tl.load(skipped + candidate) + 1)
-    if finite and tl.load(active + candidate) != 0:
+    if moves and finite:
         count = (tl.load(base) + step + 1).to(tl.float64)
         length = (tl.load(rate + candidate) / (1.0 - tl.exp2(count * _LOG2_BETA1))).to(tl.float32)
         root = tl.sqrt(1.0 - tl.exp2(count * _LOG2_BETA2)).to(tl.float32)
