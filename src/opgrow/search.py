@@ -294,7 +294,10 @@ def _score_chunk(
     if score == "loo":
         leverage = torch.full((len(target),), 1.0 / base.weight, device=standard.device)
         if accepted.shape[1]:
-            old = torch.linalg.solve_triangular(base.factor, accepted.T.to(torch.float64), upper=False)
+            # The inverse first: a triangular solve for millions of rows takes minutes on a GPU.
+            identity = torch.eye(len(base.factor), dtype=torch.float64, device=standard.device)
+            inverse = torch.linalg.solve_triangular(base.factor, identity, upper=False)
+            old = inverse @ accepted.T.to(torch.float64)
             leverage += old.square().sum(dim=0).to(torch.float32)
         left = (1 - weight * (leverage + reach.square().sum(dim=1))).clamp_min(1e-2)  # (k, n)
     for i in range(k):  # one candidate at a time: all predictions at once would be k x n x C

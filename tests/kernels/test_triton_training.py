@@ -97,7 +97,8 @@ class Layer:
 
     def forward(self):
         width = self.grad.shape[1]
-        triton_training.finish_forward[(width, 2)](
+        share = self.n_rows if self.norm else self.rows
+        triton_training.finish_forward[(width, 2, triton.cdiv(self.n_rows, share))](
             self.parts,
             self.index_parts if self.maximum else self.parts,
             self.index if self.maximum else self.parts,
@@ -120,6 +121,7 @@ class Layer:
             self.theta.stride(0),
             self.out.stride(0),
             self.out.stride(1),
+            share,
             NORM=self.norm,
             INDEX=self.maximum,
             DROP=self.drop > 0,

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.datasets import make_classification
 from torch import Tensor, nn
 
 from .. import datasets
@@ -238,14 +237,14 @@ def _fits(device: torch.device, data_home: str | None) -> Iterator[Row]:
         test = rng.permutation(len(x)) < len(x) // 5
         model.set_params(device=str(device))
         seconds = []
-        for _ in range(2):  # the first one compiles
+        for _ in range(2 if name == "mnist" else 1):  # the first one compiles most of the kernels
             started = time.perf_counter()
             model.fit(x[~test], y[~test])
             seconds.append(time.perf_counter() - started)
         accuracy, network = model.score(x[test], y[test]), model.network_
         yield Row(
             f"{type(model).__name__}().fit, {name}, {int((~test).sum()):,} x {x.shape[1]}",
-            seconds[1],
+            seconds[-1],
             "s",
             note=f"first fit {seconds[0]:.1f} s; {network.topology()}, {network.n_parameters():,} "
             f"parameters, test accuracy {accuracy:.3f}",
@@ -253,15 +252,9 @@ def _fits(device: torch.device, data_home: str | None) -> Iterator[Row]:
 
 
 def _many_classes(n_rows: int, n_inputs: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """A problem of the shape of CFW60k: many classes with few rows each."""
-    x, y = make_classification(
-        n_rows,
-        n_inputs,
-        n_informative=64,
-        n_redundant=64,
-        n_classes=n_classes,
-        n_clusters_per_class=1,
-        class_sep=3.0,
-        random_state=0,
-    )
+    """A problem of the shape of CFW60k: many classes, around centres in a space of fewer dimensions."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, n_rows)
+    hidden = 0.7 * rng.standard_normal((n_classes, 64))[y] + rng.standard_normal((n_rows, 64))
+    x = np.tanh(hidden) @ rng.standard_normal((64, n_inputs)) + rng.standard_normal((n_rows, n_inputs))
     return x.astype(np.float32), y

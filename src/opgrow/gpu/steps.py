@@ -29,6 +29,8 @@ __all__ = ["Model", "Trainer"]
 _WINDOW_STEPS = 16
 #: Streams that launches of different operators are spread over.
 _N_STREAMS = 8
+#: Rows that a program activates where there is no batch norm; a multiple of what it takes at once.
+_SHARE_ROWS = 8192
 _BLOCK = 1024
 _CHECKED = 4096
 #: Outputs up to which a linear head has a kernel of its own: cuBLAS takes ten times as long for some such
@@ -210,8 +212,9 @@ def finish(
     n_parts, k, width, n = parts.shape
     split = triton.next_power_of_2(n_parts)
     rows = min(_rows_of(n), max(32, 8192 // split))
+    share = n if norm is not None else max(rows, _SHARE_ROWS)
     index_parts, index = where if where is not None else (parts, parts)
-    triton_training.finish_forward[(width, k)](
+    triton_training.finish_forward[(width, k, triton.cdiv(n, share))](
         parts,
         index_parts,
         index,
@@ -234,6 +237,7 @@ def finish(
         theta.stride(0),
         out.stride(0),
         out.stride(1),
+        share,
         NORM=norm is not None,
         INDEX=where is not None,
         DROP=norm is not None and norm.drop > 0,

@@ -64,6 +64,7 @@ def _joined(
         "theta_stride",
         "out_stride",
         "out_neuron",
+        "share",
     ],
     do_not_specialize_on_alignment=[
         "parts",
@@ -100,6 +101,7 @@ def finish_forward(
     theta_stride,
     out_stride,
     out_neuron,
+    share,
     NORM: tl.constexpr,
     INDEX: tl.constexpr,
     DROP: tl.constexpr,
@@ -111,7 +113,7 @@ def finish_forward(
 
     ``places`` (neurons, 2): where the bias lies in theta, and how far behind it the scale and then the shift.
     ``codes`` (candidates, neurons): the activation. ``sums`` (3, candidates, neurons) gathers mean, squared
-    mean and variance of the batches.
+    mean and variance of the batches. Without NORM a program takes only ``share`` rows.
     """
     neuron, candidate = tl.program_id(0), tl.program_id(1)
     flat = candidate * n_neurons + neuron
@@ -127,7 +129,8 @@ def finish_forward(
     lanes = tl.arange(0, ROWS)
     total = tl.zeros([ROWS], tl.float32)
     value = tl.zeros([ROWS], tl.float32)
-    for first in range(0, n_rows, ROWS):
+    begin = tl.program_id(2) * share
+    for first in range(begin, tl.minimum(begin + share, n_rows), ROWS):
         rows = first + lanes
         there = rows < n_rows
         at = start + rows
