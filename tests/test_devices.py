@@ -45,3 +45,12 @@ def test_auto_takes_a_gpu_for_large_data_only(monkeypatch, there):
 
 def test_the_cpu_has_its_own_backend():
     assert devices.choose_backend("cpu", 10**9, 2) == HostBackend(2)
+
+
+def test_a_network_grown_on_a_gpu_predicts_where_there_is_none(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    x, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    model = HeMLGOPClassifier(n_min=2, max_neurons=2, epochs=(1, 1, 1), random_state=0).fit(x, y)
+    wanted = model.predict_proba(x)
+    model.set_params(device="cuda")
+    assert (model.predict_proba(x) == wanted).all()

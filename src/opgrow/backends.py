@@ -30,7 +30,7 @@ __all__ = ["Backend", "HostBackend", "HostPart", "Part", "Problem", "block_outpu
 
 def sample_rows(n_outputs: int) -> int:
     """Rows that decide how confident a closed-form head should be."""
-    return max(1000, min(20_000, 400_000 // n_outputs))
+    return max(500, min(20_000, 200_000 // n_outputs))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 if TYPE_CHECKING:
     from .backends import Backend
 
-__all__ = ["check_device", "choose_backend", "choose_device"]
+__all__ = ["check_device", "choose_backend", "choose_device", "prediction_device"]
 
 #: Input values below which "auto" stays on the CPU: starting on a GPU, and its small steps, cost more than
 #: they bring.
@@ -38,13 +38,25 @@ def check_device(device: Any) -> None:
         raise ValueError(f"device={device!r} is not there: torch sees {count} GPUs, from 0 on")
 
 
-def choose_device(device: str, n_values: int) -> torch.device:
-    """The device for so many input values; "auto" takes a GPU where there is one and the data is large."""
+def choose_device(device: str, n_values: int | None = None) -> torch.device:
+    """The device for so many input values; "auto" takes a GPU where there is one and the data is large.
+
+    Without a number of values it is taken to be large.
+    """
     check_device(device)
     if device == "auto":
-        usable = n_values >= AUTO_VALUES and torch.cuda.is_available() and find_spec("triton") is not None
+        large = n_values is None or n_values >= AUTO_VALUES
+        usable = large and torch.cuda.is_available() and find_spec("triton") is not None
         return torch.device("cuda" if usable else "cpu")
     return torch.device(device)
+
+
+def prediction_device(device: str, n_values: int) -> torch.device:
+    """Like `choose_device`, but the CPU where the GPU that a network was grown on is not there."""
+    try:
+        return choose_device(device, n_values)
+    except ValueError:
+        return torch.device("cpu")
 
 
 def choose_backend(device: str, n_values: int, n_threads: int) -> Backend:

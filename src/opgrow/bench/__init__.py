@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..devices import AUTO_VALUES
-
 if TYPE_CHECKING:
     from .speed import Row
 
@@ -41,7 +39,7 @@ def speed(
 
     if quick and pop:
         raise ValueError("--pop asks for a fit, and --quick leaves the fits out: give one of the two")
-    chosen = choose_device(device, AUTO_VALUES)
+    chosen = choose_device(device)
     if chosen.type == "cpu":
         _show(measure(data, repeats, quick, pop), as_json)
         return
@@ -74,7 +72,7 @@ def rows(
         if not count.strip().isdecimal() or int(count) < 100:
             raise ValueError(f"COUNTS are numbers of at least 100, separated by commas, got {counts!r}")
         sizes.append(int(count))
-    _show(measure_rows(choose_device(device, AUTO_VALUES), sizes, inputs, memory), as_json)
+    _show(measure_rows(choose_device(device), sizes, inputs, memory), as_json)
 
 
 def _show(measured: Iterable[Row], as_json: bool) -> None:

@@ -97,6 +97,9 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
     ] = None,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")
+    ] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
@@ -107,10 +110,12 @@ def fit(
     """
     from opgrow import estimators
     from opgrow.data import TableEncoder, infer_task, read_table
+    from opgrow.devices import check_device
     from opgrow.persistence import check_writable, save
     from opgrow.progress import Progress
 
     check_writable(output)
+    check_device(device)
     given = parse_parameters(param or [])
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
@@ -129,7 +134,7 @@ def fit(
         held = encoder.transform(rows), held_values
     if isinstance(given.get("class_weight"), dict):
         given["class_weight"] = _class_weight(given["class_weight"], y)
-    settings = {"random_state": seed, "n_jobs": jobs} | given
+    settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..backends import Backend
 from ..callbacks import broadcast, check_callbacks
-from ..devices import choose_backend, choose_device
+from ..devices import choose_backend, prediction_device
 from ..events import GrowthStep
 from ..growth import GrowthSettings, Method, Problem
 from ..network import Network
@@ -160,7 +160,7 @@ class GrowingEstimator(BaseEstimator):
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
         x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
-        device = choose_device(self.device, x.size)
+        device = prediction_device(self.device, x.size)
         network = self.network_ if device.type == "cpu" else deepcopy(self.network_).to(device)
         with torch.no_grad():
             parts = [

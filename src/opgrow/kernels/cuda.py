@@ -172,10 +172,10 @@ def pooled(nodal: int, pool: int, x: Tensor, weight: Tensor, independent: bool =
 def largest_index(nodal: int, x: Tensor, weight: Tensor) -> Tensor:
     """Which input has the largest psi, (G, d, N) int32; the first one, if there are several."""
     groups, _, n_neurons = weight.shape
-    out = torch.empty(1, groups, n_neurons, x.shape[-1], device=x.device)
+    out = torch.empty(count_parts(x, weight), groups, n_neurons, x.shape[-1], device=x.device)
     where = torch.empty(out.shape, dtype=torch.int32, device=x.device)
     pool_parts(nodal, MAXIMUM.value, x, weight, out, where)
-    return where[0]
+    return where.gather(0, out.max(dim=0, keepdim=True).indices)[0]
 
 
 def gradient_by_weight(
