@@ -403,7 +403,7 @@ class Trainer:
             self._steps()
         torch.cuda.current_stream(self.part.device).wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._steps()
         for tensor, value in zip(state, before, strict=True):
             tensor.copy_(value)
