@@ -107,7 +107,7 @@ _ACTIVATIONS = (
     Activation("sigmoid", torch.sigmoid, 1, 0),
     Activation("tanh", torch.tanh, 1, 1),
     Activation("relu", torch.relu, 1, 2),
-    # log(1 + exp(-x)), with the minus sign of the paper's Table 2.
+    # log(1 + exp(-x)), with the minus sign of the paper's Table 1.
     Activation("softplus", lambda x: -torch.nn.functional.logsigmoid(x), 4, 3),
     Activation("inverse_absolute", lambda x: x / (1 + x.abs()), 3, 4),
     # The paper prints exp(x) for x < 0, which jumps at 0; the usual ELU is meant.
@@ -221,7 +221,7 @@ def library(operators: str | Sequence[OperatorSet | Sequence[str]] = "default") 
     Parameters
     ----------
     operators : {"default", "paper", "pygop"} or sequence
-        "paper" is the 144 sets of the paper's Table 2, which is also the default; "pygop" is PyGOP's
+        "paper" is the 144 sets of the paper's Table 1, which is also the default; "pygop" is PyGOP's
         version of it; a sequence holds operator sets or triples of names.
     """
     if isinstance(operators, str):

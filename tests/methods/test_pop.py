@@ -285,7 +285,7 @@ def test_pmlp_trains_once_in_a_layer(trainings):
 
 
 def hand_neurons(x, weight, bias, operator_set):
-    """The paper's Table 2 for the operators of `SETS`."""
+    """The paper's Table 1 for the operators of `SETS`."""
     product = x[:, :, None] * weight
     z = torch.sin(product) if operator_set.nodal == "harmonic" else product
     pooled = z.sum(dim=1) if operator_set.pool == "sum" else z.max(dim=1).values

@@ -1,14 +1,16 @@
-"""The experiments: `opgrow bench speed`, `rows` and `accuracy`."""
+"""The experiments: `opgrow bench speed`, `rows`, `accuracy`, `paper` and `peers`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from .runs import Run
     from .speed import Row
 
 __all__ = ["app"]
@@ -84,6 +86,113 @@ def _show(measured: Iterable[Row], as_json: bool) -> None:
             typer.echo(row.text())
     if as_json:
         typer.echo(json.dumps({"measurements": found}))
+
+
+_Datasets = Annotated[str, typer.Option(help="Names, separated by commas.")]
+_Models = Annotated[str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")]
+_Out = Annotated[Path, typer.Option(help="Folder for the results; a study that was interrupted goes on.")]
+_Splits = Annotated[int | None, typer.Option(min=1, help="Splits of each dataset, not the protocol's.")]
+_Select = Annotated[
+    str,
+    typer.Option(
+        help="Where parameters are chosen: inner (training rows), none (defaults), test (optimistic: the "
+        "figures then say more than they should)."
+    ),
+]
+_Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; what takes longer is shown so.")]
+_Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores.")]
+
+
+@app.command()
+def paper(
+    datasets: _Datasets = "pima,cmc,yeast",
+    data: _Data = None,
+    models: _Models = "methods",
+    out: _Out = Path("results"),
+    protocol: Annotated[
+        str, typer.Option(help="paper: 3 splits, medians; splits: 20 on small datasets, means.")
+    ] = "paper",
+    splits: _Splits = None,
+    select: _Select = "inner",
+    budget: _Budget = "10m",
+    jobs: _Jobs = -1,
+    as_json: _Json = False,
+) -> None:
+    """Run the study of the HeMLGOP paper and put its published figures beside ours."""
+    _run_study(datasets, data, models, out, protocol, splits, select, budget, jobs, as_json)
+
+
+@app.command()
+def peers(
+    datasets: _Datasets = "pima,cmc,yeast",
+    data: _Data = None,
+    models: Annotated[
+        str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")
+    ] = "HeMLGOP,HeMLRN,PMLP,peers",
+    out: _Out = Path("results-peers"),
+    splits: _Splits = None,
+    select: _Select = "none",
+    budget: _Budget = "10m",
+    jobs: _Jobs = -1,
+    as_json: _Json = False,
+) -> None:
+    """Compare with what people use today: linear models, SVM, forest, boosting, multilayer perceptrons."""
+    _run_study(datasets, data, models, out, "splits", splits, select, budget, jobs, as_json)
+
+
+def _run_study(
+    datasets: str,
+    data: str | None,
+    models: str,
+    out: Path,
+    protocol: str,
+    splits: int | None,
+    select: str,
+    budget: str,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    from ..parameters import n_threads
+    from ..persistence import write_atomically
+    from .budget import parse_duration
+    from .models import METHODS, PEERS
+    from .runs import DONE
+    from .study import Study, run_study
+    from .tables import as_csv, as_markdown, summarize
+
+    groups = {"all": [*METHODS, *PEERS], "methods": [*METHODS], "peers": [*PEERS]}
+    chosen = [m for name in models.split(",") for m in groups.get(name.strip(), [name.strip()])]
+    study = Study(
+        [name.strip() for name in datasets.split(",")],
+        list(dict.fromkeys(chosen)),
+        out,
+        data,
+        protocol,
+        splits,
+        select,
+        parse_duration(budget),
+        n_threads(jobs),
+    )
+    study.check()
+    total, done = len(study.runs()), 0
+
+    def tell(run: Run, result: dict[str, Any], known: bool) -> None:
+        nonlocal done
+        done += 1
+        if result["status"] == DONE:
+            what = f"{100 * result['accuracy']:.1f} % in {result['seconds']:.2f} s"
+        else:
+            what = f"{result['status']}: {result['message']}"
+        typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
+
+    results = run_study(study, tell)
+    rows = summarize(results, study.rules.summary)
+    tables = as_markdown(rows)
+    if select == "test":
+        tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
+    write_atomically(out / "results.csv", as_csv(results).encode())
+    write_atomically(out / "tables.md", tables.encode())
+    typer.echo(json.dumps({"results": rows, "select": select}) if as_json else tables)
 
 
 @app.command()

@@ -9,63 +9,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedShuffleSplit
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from .. import datasets, estimators
+from .. import datasets
+from .models import METHODS, PEERS, n_parameters
 
 __all__ = ["METHODS", "PEERS", "Result", "compare", "summary"]
-
-
-def _method(name: str) -> type[Any]:
-    cls: type[Any] = getattr(estimators, f"{name}Classifier")
-    return cls
-
-
-def _svm(seed: int) -> Any:
-    grid = {"svc__C": [0.3, 1, 3, 10, 30], "svc__gamma": ["scale", 0.01, 0.03, 0.1, 0.3]}
-    return GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3)
-
-
-def _lightgbm(seed: int) -> Any:
-    try:
-        from lightgbm import LGBMClassifier
-    except ImportError:
-        raise ImportError('lightgbm is missing; install it with: pip install "opgrow[bench]"') from None
-    return LGBMClassifier(random_state=seed, verbose=-1, n_jobs=2)
-
-
-def _mlp(*hidden: int) -> Callable[[int], Any]:
-    return lambda seed: make_pipeline(
-        StandardScaler(), MLPClassifier(hidden, random_state=seed, max_iter=500, early_stopping=False)
-    )
-
-
-METHODS: dict[str, type[Any]] = {
-    name: _method(name)
-    for name in (
-        *("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"),
-        *("POP", "POPFast", "POPMemO", "POPMemH", "PMLP", "PLN", "BLS"),
-    )
-}
-PEERS: dict[str, Callable[[int], Any]] = {
-    "logistic regression": lambda seed: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-    "RBF SVM (inner CV)": _svm,
-    "random forest": lambda seed: RandomForestClassifier(300, random_state=seed, n_jobs=2),
-    "MLP 60": _mlp(60),
-    "MLP 200-200": _mlp(200, 200),
-    "LightGBM": _lightgbm,
-}
 
 
 @dataclass(frozen=True)
@@ -121,7 +75,7 @@ def compare(
                     model,
                     float(accuracy),
                     seconds,
-                    network.n_parameters() if network is not None else _mlp_size(estimator),
+                    n_parameters(estimator),
                     network.topology() if network is not None else None,
                     network.flops() if network is not None else None,
                 )
@@ -145,13 +99,6 @@ def _splits(
         n_splits, test_size=test_size, random_state=seed
     )
     return splitter.split(target, target)
-
-
-def _mlp_size(estimator: Any) -> int | None:
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    if not hasattr(last, "coefs_"):
-        return None
-    return int(sum(a.size for a in [*last.coefs_, *last.intercepts_]))
 
 
 def summary(results: list[Result]) -> list[dict[str, Any]]:

@@ -230,7 +230,7 @@ def _fits(data_home: str | None, repeats: int) -> Iterator[Row]:
         )
 
 
-#: Methods beside HeMLGOP in the paper's Table 4, with its seconds for PIMA and the widths it used there.
+#: Methods beside HeMLGOP in the paper's Table 5, with its seconds for PIMA and the widths it used there.
 _OTHERS: tuple[tuple[type[Any], dict[str, Any], str], ...] = (
     (PMLPClassifier, {"widths": [200, 200]}, "paper 14 s"),
     (PLNClassifier, {}, "paper 0.85 s"),

@@ -145,7 +145,9 @@ class Model:
             current.wait_stream(stream)
 
     def count_parts(self, layer: _Layer, x: Tensor) -> int:
-        """Parts that the sums over a layer's inputs are cut into."""
+        """Parts that the sums over a layer's inputs are cut into; a matrix product needs none."""
+        if all(cuda.is_product(piece.nodal, piece.pool) for piece in layer.pieces):
+            return 1
         d = max(piece.neurons.stop - piece.neurons.start for piece in layer.pieces)
         return cuda.count_parts(x, self.theta[:, : layer.n_inputs * d].unflatten(1, (layer.n_inputs, d)))
 

@@ -1,0 +1,71 @@
+"""How rows are divided: the paper's protocol, and a stronger one with many splits.
+
+The paper has 60 % of the rows for training and 40 % for testing on small problems, 60/20/20 with validation
+rows on larger ones, and reports the median of 3 runs. The stronger protocol has the same shares and at least
+20 stratified splits on small problems, for means, deviations and paired tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+__all__ = ["PROTOCOLS", "SMALL_ROWS", "Protocol", "Split", "draw_split", "hold_out"]
+
+#: Rows up to which a problem is small: the paper's small tables have 768 to 1,484.
+SMALL_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows for training, for validation (None: a method takes some of its training rows) and for testing."""
+
+    train: np.ndarray
+    validation: np.ndarray | None
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How many splits there are, and how their results become one figure: "median" or "mean"."""
+
+    name: str
+    small_splits: int
+    large_splits: int
+    summary: str
+
+    def n_splits(self, n_rows: int) -> int:
+        return self.small_splits if n_rows <= SMALL_ROWS else self.large_splits
+
+
+PROTOCOLS = {
+    "paper": Protocol("paper", 3, 3, "median"),
+    "splits": Protocol("splits", 20, 3, "mean"),
+}
+
+
+def draw_split(target: np.ndarray, number: int) -> Split:
+    """The split with a number, from 0: the same rows for every model, whoever asks, in any order."""
+    train, rest = _divide(target, 0.4, number)
+    if len(target) <= SMALL_ROWS:
+        return Split(train, None, rest)
+    validation, test = _divide(target[rest], 0.5, number)
+    return Split(train, rest[validation], rest[test])
+
+
+def hold_out(target: np.ndarray, train: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """A quarter of the training rows to choose parameters on, and the rest to fit on: (fit, choose)."""
+    fit, choose = _divide(target[train], 0.25, number)
+    return train[fit], train[choose]
+
+
+def _divide(target: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two parts, stratified unless a class has a single row."""
+    counts = np.unique(target, return_counts=True)[1]
+    kind = (
+        StratifiedShuffleSplit if counts.min() >= 2 and len(counts) <= share * len(target) else ShuffleSplit
+    )
+    first, second = next(kind(1, test_size=share, random_state=seed).split(target, target))
+    return np.sort(first), np.sort(second)

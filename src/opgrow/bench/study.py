@@ -1,0 +1,134 @@
+"""A study: models on splits of datasets, spread over processes, kept run by run, resumed where it ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import datasets
+from .._version import __version__
+from .models import METHODS, PEERS
+from .protocols import PROTOCOLS, Protocol, draw_split
+from .runs import SELECTIONS, Run, execute
+from .store import Store
+
+__all__ = ["Finished", "Study", "run_study"]
+
+#: Models whose runs take longest, begun first so that no process is left with one at the end.
+_SLOW = ("POP", "POPMemH", "POPMemO", "POPFast")
+
+#: A run and what came of it.
+Finished = tuple[Run, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to run.
+
+    Attributes
+    ----------
+    datasets, models : names
+    data_home : folder with dataset files, or None
+    out : folder; finished runs are kept below it
+    protocol : one of `opgrow.bench.protocols.PROTOCOLS`
+    n_splits : instead of the protocol's number
+    select : where parameters are chosen, one of `opgrow.bench.runs.SELECTIONS`
+    budget : seconds for a run, or None
+    n_jobs : processes
+    """
+
+    datasets: Sequence[str]
+    models: Sequence[str]
+    out: Path
+    data_home: str | None = None
+    protocol: str = "paper"
+    n_splits: int | None = None
+    select: str = "inner"
+    budget: float | None = None
+    n_jobs: int = 1
+
+    def check(self) -> None:
+        """Complain about names and values that are not known, before any work."""
+        unknown = [m for m in self.models if m not in METHODS and m not in PEERS]
+        if unknown:
+            raise ValueError(f"unknown model {unknown[0]!r}; known are: {', '.join([*METHODS, *PEERS])}")
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {self.protocol!r}")
+        if self.select not in SELECTIONS:
+            raise ValueError(f"select must be one of {', '.join(SELECTIONS)}, got {self.select!r}")
+        for name in self.datasets:
+            _load(name, self.data_home)
+
+    @property
+    def rules(self) -> Protocol:
+        return PROTOCOLS[self.protocol]
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the outcome of a run besides its name; a budget decides only whether it ends."""
+        return {"select": self.select, "version": __version__}
+
+    def runs(self) -> list[Run]:
+        """All runs, dataset by dataset and split by split."""
+        found = []
+        for name in self.datasets:
+            n_splits = self.n_splits or self.rules.n_splits(len(_load(name, self.data_home)[1]))
+            found += [Run(name, split, model) for split in range(n_splits) for model in self.models]
+        return found
+
+
+def run_study(study: Study, on_finished: Callable[[Run, dict[str, Any], bool], None]) -> list[Finished]:
+    """Run what has not been run yet; all results in the order of `Study.runs`.
+
+    ``on_finished`` hears of each run, and whether it was known from before. A run that did not end within
+    its budget is tried again only if there is more time for it now.
+    """
+    study.check()
+    store, settings = Store(study.out / "runs"), study.settings()
+    found: dict[Run, dict[str, Any]] = {}
+    for run in study.runs():
+        known = store.load(run.name, settings)
+        if known is not None and not _deserves_another_try(known, study.budget):
+            found[run] = known
+            on_finished(run, known, True)
+    waiting = [run for run in study.runs() if run not in found]
+    waiting.sort(key=lambda run: _SLOW.index(run.model) if run.model in _SLOW else len(_SLOW))
+    for run, result in _results(study, waiting):
+        store.save(run.name, settings, result)
+        found[run] = result
+        on_finished(run, result, False)
+    return [(run, found[run]) for run in study.runs()]
+
+
+def _deserves_another_try(known: dict[str, Any], budget: float | None) -> bool:
+    return known["status"] == "over budget" and (budget is None or budget > known.get("budget", 0.0))
+
+
+def _results(study: Study, runs: Sequence[Run]) -> Any:
+    """Results as they come, from this process or from several."""
+    if study.n_jobs == 1 or len(runs) < 2:
+        return (_task(study, run) for run in runs)
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=min(study.n_jobs, len(runs)), return_as="generator_unordered", batch_size=1)
+    return parallel(delayed(_task)(study, run) for run in runs)
+
+
+def _task(study: Study, run: Run) -> Finished:
+    x, y = _load(run.dataset, study.data_home)
+    result = execute(run, x, y, draw_split(y, run.split), study.select, study.budget)
+    if study.budget is not None:
+        result["budget"] = study.budget
+    return run, result
+
+
+@lru_cache(maxsize=4)
+def _load(name: str, data_home: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs, and classes as codes from 0."""
+    bunch = datasets.load(name, None if data_home is None else os.fspath(data_home))
+    return bunch.data, np.unique(bunch.target, return_inverse=True)[1]

@@ -1,0 +1,183 @@
+"""A study runs everything once, goes on after an interruption, and shows what did not finish."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from opgrow.bench import app, study, tables
+from opgrow.bench.runs import DONE, OVER_BUDGET, Run
+from opgrow.bench.study import Study, run_study
+
+FINE = {"status": DONE, "accuracy": 0.8, "seconds": 0.5, "parameters": 100, "flops": 200}
+LATE = {"status": OVER_BUDGET, "message": "not finished within 1 s", "seconds": 1.0}
+
+
+def small(tmp_path, **changes):
+    given = {"datasets": ["iris"], "models": ["PLN", "BLS"], "n_splits": 2, "select": "none"} | changes
+    return Study(out=tmp_path, **given)
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """The runs that are executed, each of which ends at once."""
+    runs = []
+
+    def execute(run, x, y, split, select, budget):
+        runs.append(run.name)
+        return dict(FINE)
+
+    monkeypatch.setattr(study, "execute", execute)
+    return runs
+
+
+def ignore(run, result, known):
+    pass
+
+
+def test_a_finished_study_is_not_run_again(tmp_path, executed):
+    first = run_study(small(tmp_path), ignore)
+    assert executed == ["iris/0/PLN", "iris/0/BLS", "iris/1/PLN", "iris/1/BLS"]
+    heard = []
+    again = run_study(small(tmp_path), lambda run, result, known: heard.append(known))
+    assert again == first
+    assert len(executed) == 4
+    assert heard == [True] * 4
+
+
+def test_an_interrupted_study_goes_on(tmp_path, executed):
+    def interrupt(run, result, known):
+        if run.name == "iris/0/BLS":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(small(tmp_path), interrupt)
+    run_study(small(tmp_path), ignore)
+    assert executed == ["iris/0/PLN", "iris/0/BLS", "iris/1/PLN", "iris/1/BLS"]
+
+
+def test_more_models_and_splits_are_added_to_a_study(tmp_path, executed):
+    run_study(small(tmp_path), ignore)
+    found = run_study(small(tmp_path, models=["PLN", "BLS", "PMLP"], n_splits=3), ignore)
+    assert len(found) == 9
+    assert len(executed) == 9
+
+
+def test_another_selection_is_not_mixed_in(tmp_path, executed):
+    run_study(small(tmp_path), ignore)
+    with pytest.raises(ValueError, match="with other settings"):
+        run_study(small(tmp_path, select="test"), ignore)
+
+
+def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monkeypatch):
+    tried = []
+
+    def execute(run, x, y, split, select, budget):
+        tried.append(budget)
+        return dict(LATE if budget < 5 else FINE)
+
+    monkeypatch.setattr(study, "execute", execute)
+    given = {"models": ["PLN"], "n_splits": 1}
+    for budget in (1.0, 1.0, 0.5, 5.0, 5.0):
+        run_study(small(tmp_path, budget=budget, **given), ignore)
+    assert tried == [1.0, 5.0]
+
+
+def test_the_longest_runs_begin_first(tmp_path, executed):
+    run_study(small(tmp_path, models=["PLN", "POPFast", "POP"], n_splits=1), ignore)
+    assert executed == ["iris/0/POP", "iris/0/POPFast", "iris/0/PLN"]
+
+
+def test_several_processes_give_the_same_results(tmp_path):
+    alone = run_study(small(tmp_path / "one", n_jobs=1), ignore)
+    together = run_study(small(tmp_path / "two", n_jobs=2), ignore)
+    for (run, result), (other, same) in zip(alone, together, strict=True):
+        assert run == other
+        assert result["status"] == DONE
+        assert result["accuracy"] == same["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"models": ["PLN", "CNN"]}, "unknown model 'CNN'"),
+        ({"protocol": "mine"}, "protocol must be one of paper, splits, got 'mine'"),
+        ({"select": "best"}, "select must be one of inner, none, test, got 'best'"),
+    ],
+)
+def test_what_is_unknown_is_refused_before_any_work(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        run_study(small(tmp_path / "new", **changes), ignore)
+    assert not (tmp_path / "new").exists()
+
+
+# --- tables ---
+
+
+def results(dataset, model, *values):
+    return [(Run(dataset, i, model), dict(value)) for i, value in enumerate(values)]
+
+
+def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
+    found = results("pima", "HeMLGOP", FINE) + results("scene15", "HeMLGOP", FINE)
+    text = tables.as_markdown(tables.summarize(found, "median"))
+    assert "| pima | 80.0 [81.81] |" in text
+    assert "| scene15 | 80.0 |" in text
+    assert "| pima | 0.5 [217] |" in text
+
+
+def test_what_did_not_finish_is_shown():
+    found = results("pima", "POP", FINE, LATE, FINE) + results("pima", "POPFast", LATE)
+    text = tables.as_markdown(tables.summarize(found, "mean"))
+    assert "80.0 ± 0.0, 1 of 3 not finished" in text
+    assert "| not finished |" in text
+
+
+def test_accuracies_are_summarised_as_the_protocol_says():
+    values = [
+        FINE | {"accuracy": accuracy, "parameters": size}
+        for accuracy, size in zip((0.5, 0.6, 1.0), (1, 2, 9), strict=True)
+    ]
+    [median] = tables.summarize(results("iris", "PLN", *values), "median")
+    [mean] = tables.summarize(results("iris", "PLN", *values), "mean")
+    assert (median["accuracy"], mean["accuracy"]) == (0.6, pytest.approx(0.7))
+    assert median["parameters"] == mean["parameters"] == 2
+    assert mean["deviation"] == pytest.approx(0.2646, abs=1e-4)
+
+
+def test_the_csv_has_every_run():
+    found = results("iris", "PLN", FINE, LATE)
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(found))))
+    assert [row["status"] for row in rows] == [DONE, OVER_BUDGET]
+    assert rows[0]["accuracy"] == "0.8"
+    assert rows[1]["accuracy"] == ""
+    assert rows[1]["message"] == "not finished within 1 s"
+
+
+# --- the command ---
+
+
+def test_the_command_writes_its_files_and_goes_on(tmp_path):
+    arguments = ["paper", "--datasets", "iris", "--models", "PLN,HeMLRN", "--splits", "1", "--select", "none"]
+    arguments += ["--jobs", "1", "--out", str(tmp_path / "out")]
+    first = CliRunner().invoke(app, arguments)
+    assert first.exit_code == 0, first.output
+    assert "## Test accuracy (%)" in first.stdout
+    assert "[2/2]" in first.stderr
+    assert (tmp_path / "out" / "tables.md").read_text() + "\n" == first.stdout
+    assert (tmp_path / "out" / "results.csv").read_text().count("done") == 2
+    again = CliRunner().invoke(app, [*arguments, "--json"])
+    assert again.stderr.count("(known)") == 2
+    assert {row["model"] for row in json.loads(again.stdout)["results"]} == {"PLN", "HeMLRN"}
+
+
+def test_tables_of_an_optimistic_study_say_so(tmp_path):
+    arguments = ["peers", "--datasets", "iris", "--models", "logistic regression", "--splits", "1"]
+    found = CliRunner().invoke(app, [*arguments, "--select", "test", "--jobs", "1", "--out", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    assert "Optimistic: parameters were chosen on the test rows" in found.stdout
+    assert "Optimistic" in (tmp_path / "tables.md").read_text()
