@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -156,6 +157,7 @@ def _run_study(
     from ..persistence import write_atomically
     from .budget import parse_duration
     from .models import METHODS, PEERS
+    from .page import page
     from .runs import DONE
     from .study import Study, run_study
     from .tables import as_csv, as_markdown, summarize
@@ -192,6 +194,8 @@ def _run_study(
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     write_atomically(out / "results.csv", as_csv(results).encode())
     write_atomically(out / "tables.md", tables.encode())
+    command = f"opgrow {' '.join(sys.argv[1:])}"
+    write_atomically(out / "index.html", page(study, results, rows, command).encode())
     typer.echo(json.dumps({"results": rows, "select": select}) if as_json else tables)
 
 

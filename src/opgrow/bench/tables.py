@@ -15,7 +15,7 @@ from .published import printed
 from .runs import DONE
 from .study import Finished
 
-__all__ = ["QUANTITIES", "as_csv", "as_markdown", "summarize"]
+__all__ = ["QUANTITIES", "as_csv", "as_markdown", "cell", "summarize"]
 
 #: What the paper has a table of, with a title.
 QUANTITIES = {
@@ -70,13 +70,14 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     for quantity, title in QUANTITIES.items():
         lines = [f"## {title}", "", f"| | {' | '.join(models)} |", "|---" * (len(models) + 1) + "|"]
         for dataset in datasets:
-            cells = [_cell(found.get((dataset, model)), quantity) for model in models]
+            cells = [cell(found.get((dataset, model)), quantity) for model in models]
             lines.append(f"| {dataset} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _cell(row: dict[str, Any] | None, quantity: str) -> str:
+def cell(row: dict[str, Any] | None, quantity: str) -> str:
+    """What a table shows: our figure, what did not finish, and the paper's figure in brackets."""
     if row is None:
         return ""
     ours = _shown(row, quantity)

@@ -1,0 +1,173 @@
+"""A study as one HTML page that needs nothing else: tables, figures, tests, and how it was made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm
+from .figures import accuracy_against_parameters, growth_curves, operator_shares
+from .models import METHODS
+from .published import METHODS as PUBLISHED_METHODS
+from .runs import DONE
+from .study import Finished, Study
+from .tables import QUANTITIES, cell
+
+__all__ = ["page"]
+
+_REFERENCE = "HeMLGOP"
+#: The methods whose operators the paper shows.
+_SEARCHING = PUBLISHED_METHODS[:4]
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
+th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #8884; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.scroll { overflow-x: auto; }
+figure { margin: 1.5rem 0; }
+figcaption { font-size: 0.9rem; opacity: 0.8; }
+svg { width: 100%; height: auto; max-width: 48rem; }
+.warning { border-left: 4px solid #d55e00; padding: 0.2rem 1rem; }
+"""
+
+
+def page(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, Any]], command: str) -> str:
+    """The whole page; whatever comes from data is escaped."""
+    parts = [_intro(study, command), *_tables(rows), *_tests(study, results, rows), *_figures(results, rows)]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>opgrow: {escape(', '.join(study.datasets))}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{chr(10).join(parts)}\n</body>\n</html>\n"
+    )
+
+
+def _intro(study: Study, command: str) -> str:
+    import sklearn
+    import torch
+
+    rules = study.rules
+    versions = (
+        f"opgrow {study.settings()['version']}, Python {platform.python_version()}, "
+        f"torch {torch.__version__}, scikit-learn {sklearn.__version__}, {platform.machine()}, "
+        f"{platform.system()}"
+    )
+    chosen = {
+        "inner": "Parameters were chosen on rows split off the training rows, or on validation rows.",
+        "none": "All models have their default parameters.",
+        "test": "",
+    }[study.select]
+    warning = (
+        '<p class="warning">Optimistic: parameters were chosen on the test rows, so these accuracies say '
+        "more than they should.</p>"
+        if study.select == "test"
+        else ""
+    )
+    return (
+        f"<h1>{escape(', '.join(study.datasets))}</h1>\n{warning}"
+        f"<p>{rules.small_splits if study.n_splits is None else study.n_splits} splits of small datasets; "
+        f"accuracies are {rules.summary}s over splits, sizes and times medians. {chosen} Figures of the "
+        "HeMLGOP paper stand in brackets where its data is the same.</p>\n"
+        f"<p><code>{escape(command)}</code><br>{escape(versions)}</p>"
+    )
+
+
+def _tables(rows: Sequence[dict[str, Any]]) -> list[str]:
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    found = {(row["dataset"], row["model"]): row for row in rows}
+    parts = []
+    for quantity, title in QUANTITIES.items():
+        head = "".join(f"<th>{escape(model)}</th>" for model in models)
+        body = "".join(
+            f"<tr><td>{escape(name)}</td>"
+            + "".join(f"<td>{escape(cell(found.get((name, m)), quantity))}</td>" for m in models)
+            + "</tr>\n"
+            for name in datasets
+        )
+        parts.append(
+            f'<h2>{escape(title)}</h2>\n<div class="scroll"><table id="{quantity}"><thead><tr><th></th>{head}'
+            f"</tr></thead>\n<tbody>{body}</tbody></table></div>"
+        )
+    return parts
+
+
+def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Paired tests against HeMLGOP over the splits of each dataset, and ranks over datasets."""
+    parts = []
+    if _REFERENCE in study.models and len(study.models) > 1:
+        for name in study.datasets:
+            scores = {
+                model: [
+                    result["accuracy"] if result["status"] == DONE else float("nan")
+                    for run, result in results
+                    if (run.dataset, run.model) == (name, model)
+                ]
+                for model in study.models
+            }
+            if len(scores[_REFERENCE]) >= 5:
+                parts.append(_test_table(name, scores))
+    if len(study.datasets) >= 3 and len(study.models) >= 3:
+        table = {
+            name: {row["model"]: row["accuracy"] for row in rows if row["dataset"] == name}
+            for name in study.datasets
+        }
+        filled = {
+            model: [
+                float("nan") if table[name][model] is None else table[name][model] for name in study.datasets
+            ]
+            for model in study.models
+        }
+        found = average_ranks(filled)
+        parts.append(
+            _figure(
+                "ranks",
+                draw_critical_difference(found),
+                "Average ranks over datasets; bars join models that do not differ significantly (Nemenyi).",
+            )
+        )
+    return parts
+
+
+def _test_table(dataset: str, scores: dict[str, list[float]]) -> str:
+    body = "".join(
+        f"<tr><td>{escape(c.model)}</td><td>{100 * c.mean_difference:+.2f}</td>"
+        f"<td>{c.wins}/{c.ties}/{c.losses}</td><td>{c.p:.3g}</td><td>{c.p_holm:.3g}</td></tr>\n"
+        for c in wilcoxon_holm(scores, _REFERENCE)
+    )
+    return (
+        f"<h2>{escape(dataset)}: paired tests against {_REFERENCE}</h2>\n"
+        '<div class="scroll"><table><thead><tr><th></th><th>difference (points)</th><th>wins/ties/losses</th>'
+        f"<th>p (Wilcoxon)</th><th>p (Holm)</th></tr></thead>\n<tbody>{body}</tbody></table></div>\n"
+        "<p>Splits share rows, so these p-values are smaller than they should be.</p>"
+    )
+
+
+def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
+    parts = []
+    searching = [m for m in _SEARCHING if any(run.model == m for run, _ in results)]
+    for kind, chart in operator_shares(results, searching).items():
+        parts.append(_figure(f"operators-{kind.split()[0]}", chart, f"Chosen {kind}, all datasets."))
+    for name in dict.fromkeys(run.dataset for run, _ in results):
+        sizes = accuracy_against_parameters([row for row in rows if row["dataset"] == name], list(METHODS))
+        if sizes:
+            parts.append(_figure(f"sizes-{name}", sizes, f"{name}: accuracy against parameters."))
+        first = next(
+            (
+                r
+                for run, r in results
+                if (run.dataset, run.model) == (name, _REFERENCE) and r["status"] == DONE
+            ),
+            None,
+        )
+        curves = growth_curves(first) if first else None
+        if curves:
+            parts.append(_figure(f"curves-{name}", curves, f"{name}: how a {_REFERENCE} grew."))
+    return ["<h2>Figures</h2>", *parts] if parts else []
+
+
+def _figure(name: str, chart: str, caption: str) -> str:
+    return f'<figure id="{escape(name)}">{chart}<figcaption>{escape(caption)}</figcaption></figure>'

@@ -1,0 +1,119 @@
+"""The page of a study stands alone, shows tables and figures, and escapes whatever comes from data."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from opgrow.bench.page import page
+from opgrow.bench.runs import DONE, Run
+from opgrow.bench.study import Study
+from opgrow.bench.tables import summarize
+
+STEPS = [
+    {
+        "kind": "block",
+        "layer": 1,
+        "block": 1,
+        "accepted": True,
+        "parameters": 9,
+        "score": 0.2,
+        "curve": [[0.9, 0.3], [0.5, 0.2]],
+    },
+    {
+        "kind": "fine-tune",
+        "layer": 1,
+        "block": 0,
+        "accepted": False,
+        "parameters": 9,
+        "score": 0.2,
+        "curve": [[0.4, 0.2]],
+    },
+]
+EVIL = '<img src=x onerror=alert("&")>'
+
+
+def result(accuracy, model):
+    found = {"status": DONE, "accuracy": accuracy, "seconds": 0.5, "parameters": 100, "flops": 200}
+    if model.startswith("He"):
+        found |= {"operators": [{"layer": 1, "set": "gaussian/sum/tanh", "neurons": 40}], "steps": STEPS}
+    return found
+
+
+def made(datasets=("pima", "iris", "wine"), models=("HeMLGOP", "HeMLRN", "MLP 60"), n_splits=6, **changes):
+    study = Study(list(datasets), list(models), Path("out"), n_splits=n_splits, **changes)
+    results = [
+        (Run(name, split, model), result(0.7 + 0.01 * split + 0.02 * number, model))
+        for name in datasets
+        for split in range(n_splits)
+        for number, model in enumerate(models)
+    ]
+    return page(study, results, summarize(results, "mean"), f"opgrow bench paper --out {EVIL}")
+
+
+class Outline(HTMLParser):
+    """Tags that are open, identifiers, and addresses that a browser would fetch."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.names, self.fetched, self.tags = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        known = dict(attrs)
+        if "id" in known:
+            self.names.append(known["id"])
+        self.fetched += [known[key] for key in ("src", "href") if key in known]
+        if tag not in ("meta", "br", "line", "rect", "circle", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("line", "rect", "circle", "path"):
+            assert self.open.pop() == tag
+
+
+def outline(text):
+    found = Outline()
+    found.feed(text)
+    assert found.open == []
+    return found
+
+
+def test_the_page_has_the_tables_and_figures_of_the_paper():
+    found = outline(made())
+    assert {"accuracy", "parameters", "seconds", "flops", "ranks"} <= set(found.names)
+    assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(found.names)
+    assert {"sizes-pima", "curves-pima"} <= set(found.names)
+    assert found.tags.count("table") == 4 + 3  # and the paired tests of each dataset
+
+
+def test_nothing_is_fetched_and_no_script_runs():
+    text = made()
+    found = outline(text)
+    assert found.fetched == []
+    assert "script" not in found.tags
+    assert not re.search(r"url\(|@import", text)
+
+
+def test_published_figures_are_on_the_page():
+    assert "[81.81]" in made()
+
+
+def test_names_are_escaped():
+    text = made(datasets=(EVIL, "iris", "wine"))
+    assert EVIL not in text
+    assert "img" not in outline(text).tags
+
+
+@pytest.mark.parametrize("select", ["inner", "none", "test"])
+def test_an_optimistic_page_says_so(select):
+    assert ("Optimistic" in made(select=select)) == (select == "test")
+
+
+def test_a_small_study_has_no_tests_and_no_ranks():
+    found = outline(made(datasets=("iris",), models=("PLN",), n_splits=1))
+    assert "ranks" not in found.names
+    assert found.tags.count("table") == 4
