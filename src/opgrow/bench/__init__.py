@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -194,7 +195,7 @@ def _run_study(
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     write_atomically(out / "results.csv", as_csv(results).encode())
     write_atomically(out / "tables.md", tables.encode())
-    command = f"opgrow {' '.join(sys.argv[1:])}"
+    command = f"opgrow {shlex.join(sys.argv[1:])}"
     write_atomically(out / "index.html", page(study, results, rows, command).encode())
     typer.echo(json.dumps({"results": rows, "select": select}) if as_json else tables)
 
