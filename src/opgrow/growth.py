@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from .backends import Backend, HostBackend, Part, Problem, block_outputs
+from .backends import Backend, HostBackend, Part, Problem
 from .engines import TuningSettings
 from .events import (
     EpochFinished,
@@ -41,7 +41,6 @@ __all__ = [
     "Method",
     "Part",
     "Problem",
-    "block_outputs",
     "copy_layer",
     "fold_norm",
 ]

@@ -73,6 +73,16 @@ def test_another_selection_is_not_mixed_in(tmp_path, executed):
         run_study(small(tmp_path, select="test"), ignore)
 
 
+def test_runs_of_other_data_are_not_mixed_in(tmp_path, executed, monkeypatch):
+    run_study(small(tmp_path), ignore)
+    load = study._load
+    monkeypatch.setattr(study, "_load", lambda *names: (load(*names)[0] + 1, load(*names)[1]))
+    study._fingerprint.cache_clear()
+    with pytest.raises(ValueError, match="with other settings"):
+        run_study(small(tmp_path), ignore)
+    study._fingerprint.cache_clear()
+
+
 def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monkeypatch):
     tried = []
 

@@ -19,7 +19,7 @@ from opgrow.operators import register_activation, unregister
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import memory
+from opgrow.gpu import memory, population
 from opgrow.gpu import rows as gpu_rows
 from opgrow.gpu.backend import DeviceBackend
 
@@ -140,6 +140,24 @@ def test_a_population_keeps_its_best_candidate(on_device, validation_fraction):
     assert search.candidates[0].operator_set == search.operator_set
     assert -search.candidates[0].score == pytest.approx(search.score.value)
     assert model.score(x, y) > 0.5
+
+
+def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_device, monkeypatch):
+    x, y = table(40)
+    train, groups = population._Run.train, []
+
+    def scarce(run, finish):
+        groups.append(len(run.chosen))
+        if len(run.chosen) > 1:
+            raise torch.cuda.OutOfMemoryError("no memory")
+        train(run, finish)
+
+    monkeypatch.setattr(population._Run, "train", scarce)
+    settings = {"widths": (2,), "epochs": (1,), "learning_rates": (0.01,), "fine_tune_epochs": 0}
+    model = POPFastClassifier(operators=PERCEPTRONS, random_state=0, batch_size=64, **settings).fit(x, y)
+    assert groups == [2, 1, 1]
+    search = next(step for step in model.history_ if step.kind == "search")
+    assert {c.operator_set.activation for c in search.candidates} == {"sigmoid", "tanh"}
 
 
 def test_pop_searches_pairs_on_a_device(on_device):

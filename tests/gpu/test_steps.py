@@ -14,7 +14,8 @@ from opgrow.engines import ReferenceEngine, Shape, TuningData, TuningSettings
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
 from opgrow.gpu.backend import DeviceBackend
-from opgrow.gpu.steps import Model, Trainer
+from opgrow.gpu.model import Model
+from opgrow.gpu.steps import Trainer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 N_ROWS, N_INPUTS, N_OUTPUTS = 11, 4, 3

@@ -223,7 +223,7 @@ def accuracy(
     ] = False,
     as_json: _Json = False,
 ) -> None:
-    """Compare the methods with scikit-learn's models and LightGBM on the same splits."""
+    """Compare the methods with scikit-learn's models, LightGBM and XGBoost on the same splits."""
     from ..assignments import parse_parameters
     from .accuracy import METHODS, PEERS, compare, summary
 

@@ -21,8 +21,9 @@ from ..backends import Problem
 from ..engines import ReferenceEngine, Shape, TuningSettings
 from ..estimators import HeMLGOPClassifier, POPClassifier, POPFastClassifier
 from ..gpu.backend import DeviceBackend
+from ..gpu.model import Model
 from ..gpu.rows import DevicePart
-from ..gpu.steps import Model, Trainer
+from ..gpu.steps import Trainer
 from ..kernels import cuda, reference
 from ..network import Block, Layer
 from ..operators import OperatorSet, library

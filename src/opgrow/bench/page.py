@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from .._version import __version__
 from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm
 from .figures import accuracy_against_parameters, growth_curves, operator_shares
 from .models import METHODS
@@ -51,7 +52,7 @@ def _intro(study: Study, command: str) -> str:
 
     rules = study.rules
     versions = (
-        f"opgrow {study.settings()['version']}, Python {platform.python_version()}, "
+        f"opgrow {__version__}, Python {platform.python_version()}, "
         f"torch {torch.__version__}, scikit-learn {sklearn.__version__}, {platform.machine()}, "
         f"{platform.system()}"
     )
@@ -68,7 +69,7 @@ def _intro(study: Study, command: str) -> str:
     )
     return (
         f"<h1>{escape(', '.join(study.datasets))}</h1>\n{warning}"
-        f"<p>{rules.small_splits if study.n_splits is None else study.n_splits} splits of small datasets; "
+        f"<p>Splits of a small dataset: {study.n_splits or rules.small_splits}; "
         f"accuracies are {rules.summary}s over splits, sizes and times medians. {chosen} Figures of the "
         "HeMLGOP paper stand in brackets where its data is the same.</p>\n"
         f"<p><code>{escape(command)}</code><br>{escape(versions)}</p>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from .. import datasets
 from .._version import __version__
 from .models import METHODS, PEERS
 from .protocols import PROTOCOLS, Protocol, draw_split
-from .runs import SELECTIONS, Run, execute
+from .runs import OVER_BUDGET, SELECTIONS, Run, execute
 from .store import Store
 
 __all__ = ["Finished", "Study", "run_study"]
@@ -69,9 +70,10 @@ class Study:
     def rules(self) -> Protocol:
         return PROTOCOLS[self.protocol]
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, dataset: str) -> dict[str, Any]:
         """What decides the outcome of a run besides its name; a budget decides only whether it ends."""
-        return {"select": self.select, "version": __version__}
+        data = _fingerprint(dataset, self.data_home)
+        return {"select": self.select, "version": __version__, "data": data}
 
     def runs(self) -> list[Run]:
         """All runs, dataset by dataset and split by split."""
@@ -89,24 +91,24 @@ def run_study(study: Study, on_finished: Callable[[Run, dict[str, Any], bool], N
     its budget is tried again only if there is more time for it now.
     """
     study.check()
-    store, settings = Store(study.out / "runs"), study.settings()
+    store = Store(study.out / "runs")
     found: dict[Run, dict[str, Any]] = {}
     for run in study.runs():
-        known = store.load(run.name, settings)
+        known = store.load(run.name, study.settings(run.dataset))
         if known is not None and not _deserves_another_try(known, study.budget):
             found[run] = known
             on_finished(run, known, True)
     waiting = [run for run in study.runs() if run not in found]
     waiting.sort(key=lambda run: _SLOW.index(run.model) if run.model in _SLOW else len(_SLOW))
     for run, result in _results(study, waiting):
-        store.save(run.name, settings, result)
+        store.save(run.name, study.settings(run.dataset), result)
         found[run] = result
         on_finished(run, result, False)
     return [(run, found[run]) for run in study.runs()]
 
 
 def _deserves_another_try(known: dict[str, Any], budget: float | None) -> bool:
-    return known["status"] == "over budget" and (budget is None or budget > known.get("budget", 0.0))
+    return known["status"] == OVER_BUDGET and (budget is None or budget > known.get("budget", 0.0))
 
 
 def _results(study: Study, runs: Sequence[Run]) -> Any:
@@ -132,3 +134,12 @@ def _load(name: str, data_home: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Inputs, and classes as codes from 0."""
     bunch = datasets.load(name, None if data_home is None else os.fspath(data_home))
     return bunch.data, np.unique(bunch.target, return_inverse=True)[1]
+
+
+@lru_cache(maxsize=64)
+def _fingerprint(name: str, data_home: str | None) -> str:
+    """A few digits that change with the data."""
+    digest = hashlib.sha256()
+    for array in _load(name, data_home):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]

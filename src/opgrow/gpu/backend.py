@@ -92,16 +92,7 @@ class DeviceBackend:
     ) -> tuple[Trained, list[Outcome]]:
         validation = parts[1] if len(parts) > 1 else None
         if is_plain(settings) and all(is_compilable(member, start) for member in members):
-            found = train_members(
-                members,
-                start,
-                parts[0],
-                settings,
-                criterion,
-                seed,
-                validation,
-                lambda _, outcome: on_outcome(outcome),
-            )
+            found = train_members(members, start, parts[0], settings, criterion, seed, validation, on_outcome)
             results = [(outcome, theta.cpu().numpy()) for outcome, theta in found]
         else:
             data = [part.tensors() for part in parts]

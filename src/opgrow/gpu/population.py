@@ -18,15 +18,18 @@ from ..kernels.cpu_population import EVERY
 from ..population import Member, Outcome, Start, flat_start, modules_of
 from ..scores import CRITERIA, Score
 from .memory import free_bytes
+from .model import Model
 from .rows import Chunk, DevicePart
 from .scoring import score_rows
-from .steps import Model, Trainer
+from .steps import Trainer
 from .tuning import exact_moments
 
 __all__ = ["train_members"]
 
 #: Share of the free memory that the candidates which are trained together may take.
 _SHARE = 0.3
+#: Takes the number of a candidate that is done, what came of it, and its best parameters.
+_Finish = Callable[[int, Outcome, Tensor], None]
 
 
 def train_members(
@@ -37,32 +40,26 @@ def train_members(
     criterion: str,
     seed: int,
     validation: DevicePart | None,
-    on_outcome: Callable[[int, Outcome], None],
+    on_outcome: Callable[[Outcome], None],
 ) -> list[tuple[Outcome, Tensor]]:
     """Outcome and best parameters of every candidate; ``on_outcome`` hears of each as it is done."""
     shapes = [modules_of(member, start)[2] for member in members]
     # Candidates of equal operators beside each other: their pools are one launch.
     order = sorted(range(len(members)), key=lambda i: (*shapes[i].plan[0, :2], *shapes[i].head_codes[:2]))
-    results: list[tuple[Outcome, Tensor] | None] = [None] * len(members)
+    results: dict[int, tuple[Outcome, Tensor]] = {}
 
-    def report(i: int, outcome: Outcome) -> None:
-        on_outcome(i, outcome)
+    def finish(i: int, outcome: Outcome, theta: Tensor) -> None:
+        results[i] = outcome, theta
+        on_outcome(outcome)
 
     size = len(order)
-    while True:
+    while len(results) < len(members):
+        waiting = [i for i in order if i not in results]
         size = max(1, min(size, _fitting(shapes[0], train, settings)))
-
-        def work(size: int = size) -> None:
-            for first in range(0, len(order), size):
-                chosen = [i for i in order[first : first + size] if results[i] is None]
-                if chosen:
-                    run = _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation)
-                    for i, found in run.train(report):
-                        results[i] = found
-
         try:
-            work()
-            break
+            chosen = waiting[:size]
+            _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation).train(finish)
+            continue
         except torch.cuda.OutOfMemoryError:
             if size == 1:
                 raise MemoryError(
@@ -71,7 +68,7 @@ def train_members(
                 ) from None
         torch.cuda.empty_cache()
         size //= 2
-    return [result for result in results if result is not None]
+    return [results[i] for i in range(len(members))]
 
 
 def _fitting(shape: Shape, train: DevicePart, settings: TuningSettings) -> int:
@@ -98,7 +95,7 @@ class _Run:
         validation: DevicePart | None,
     ) -> None:
         self.members, self.shapes, self.chosen = members, shapes, list(chosen)
-        self.train_rows, self.settings, self.criterion, self.seed = train, settings, criterion, seed
+        self.train_rows, self.settings, self.criterion = train, settings, criterion
         self.scored, self.validates = validation or train, validation is not None
         theta = torch.from_numpy(flat_start(shapes[0], start)).to(train.device)
         self.model = Model([shapes[i] for i in chosen], theta.repeat(len(chosen), 1))
@@ -110,14 +107,13 @@ class _Run:
         self.best = np.full((2, k), np.nan)
         self.kept = self.model.theta.clone()
 
-    def train(self, report: Callable[[int, Outcome], None]) -> list[tuple[int, tuple[Outcome, Tensor]]]:
-        finished: list[tuple[int, tuple[Outcome, Tensor]]] = []
+    def train(self, finish: _Finish) -> None:
         self._score(exact_moments(self.model, self.train_rows))
         self._advance()
         while len(self.chosen):
             resting = self.stage >= len(self.settings.epochs)
-            if 2 * resting.sum() >= len(resting) or resting.all():
-                finished += self._leave(resting, report)
+            if 2 * resting.sum() >= len(resting):
+                self._leave(resting, finish)
                 if not len(self.chosen):
                     break
                 resting = self.stage >= len(self.settings.epochs)
@@ -131,7 +127,6 @@ class _Run:
             elif self.done.max() % EVERY == 0 or self._at_end().any():
                 self._score(exact_moments(self.model, self.train_rows))
             self._advance()
-        return finished
 
     def _at_end(self) -> np.ndarray:
         """Candidates whose learning rate has had its epochs or its patience."""
@@ -165,19 +160,14 @@ class _Run:
         mask = torch.from_numpy(better).to(model.theta.device)
         self.kept = torch.where(mask[:, None], model.theta, self.kept)
 
-    def _leave(
-        self, resting: np.ndarray, report: Callable[[int, Outcome], None]
-    ) -> list[tuple[int, tuple[Outcome, Tensor]]]:
+    def _leave(self, resting: np.ndarray, finish: _Finish) -> None:
         """Take the candidates that are done out of the run, and go on with the others."""
         skipped = self.trainer.skipped.cpu().numpy()
-        finished = []
         for place in np.flatnonzero(resting):
             i = self.chosen[place]
             score = Score(float(self.best[0, place]), float(self.best[1, place]), CRITERIA[self.criterion])
             numbers = int(self.best_epoch[place]), int(self.done[place]), int(skipped[place])
-            outcome = Outcome(self.members[i], score, *numbers)
-            finished.append((i, (outcome, self.kept[place].clone())))
-            report(i, outcome)
+            finish(i, Outcome(self.members[i], score, *numbers), self.kept[place].clone())
         stay = np.flatnonzero(~resting)
         self.chosen = [self.chosen[place] for place in stay]
         for name in ("stage", "used", "waited", "done", "best_epoch"):
@@ -188,7 +178,6 @@ class _Run:
             self.kept = self.kept[rows]
             self.model = Model([self.shapes[i] for i in self.chosen], self.model.theta[rows])
             self.trainer = self.trainer.with_candidates(self.model, rows)
-        return finished
 
 
 def _ranked(values: np.ndarray, higher_is_better: bool) -> np.ndarray:

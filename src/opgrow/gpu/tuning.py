@@ -13,9 +13,10 @@ from ..kernels import reference
 from ..network import NORM_EPSILON, Block, Layer
 from ..scores import Score
 from .memory import shrinking
+from .model import Model
 from .rows import Chunk, DevicePart
 from .scoring import score_rows, to_scores
-from .steps import Model, Trainer
+from .steps import Trainer
 
 __all__ = ["DeviceSession", "exact_moments"]
 
