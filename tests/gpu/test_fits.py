@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -232,7 +234,8 @@ def test_little_memory_is_enough():
     y = (x[:, 0] * x[:, 1] > 0).astype(int)
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction(300 * 2**20 / total)
+    allowed = torch.cuda.memory_reserved(0) + 300 * 2**20
+    torch.cuda.set_per_process_memory_fraction(allowed / total)
     try:
         model = HeMLGOPClassifier(
             device="cuda", max_layers=1, max_neurons=60, epochs=(1,), learning_rates=(0.01,), random_state=0
@@ -240,3 +243,23 @@ def test_little_memory_is_enough():
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert model.score(x[:2000], y[:2000]) > 0.6
+
+
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="needs a GPU")
+def test_fits_leave_nothing_behind_on_the_device():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 64)).astype(np.float32)
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    used = []
+    for seed in range(4):
+        HeMLGOPClassifier(
+            device="cuda",
+            max_layers=1,
+            max_neurons=60,
+            epochs=(1,),
+            learning_rates=(0.01,),
+            random_state=seed,
+        ).fit(x, y)
+        gc.collect()
+        used.append(torch.cuda.memory_allocated(0))
+    assert used[-1] <= used[1] + 2**20, used

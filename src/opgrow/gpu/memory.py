@@ -8,13 +8,15 @@ from typing import TypeVar
 
 import torch
 
-__all__ = ["Budget", "free_bytes", "indexed", "shrinking"]
+__all__ = ["SUMMED_ROWS", "Budget", "free_bytes", "indexed", "shrinking"]
 
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 #: What a device without a fixed memory of its own, the CPU of the tests, may take.
 _HOST_BYTES = 1 << 28
+#: Rows of which single-precision products are summed before they are added in double precision.
+SUMMED_ROWS = 8192
 
 
 def free_bytes(device: torch.device) -> int:
@@ -41,13 +43,18 @@ class Budget:
         self.device, self.share = device, share
 
     def rows(self, n_rows: int, bytes_per_row: int, most: int = 1 << 20) -> int:
-        """How many rows to take at once: chunks of nearly equal size."""
+        """How many rows to take at once: chunks of nearly equal size.
+
+        Large ones are multiples of the rows whose sums are added in one go, so that what is summed does
+        not depend on how much memory was free; smaller ones are whole tiles of the kernels.
+        """
         fit = int(self.share * free_bytes(self.device) / max(bytes_per_row, 1))
-        size = max(1, min(fit, most, n_rows))
-        n_chunks = -(-n_rows // size)
-        size = -(-n_rows // n_chunks)
-        # Whole tiles, where that is possible: kernels are quicker on aligned rows.
-        return min(n_rows, -(-size // 128) * 128) if size > 128 else size
+        fit = max(1, min(fit, most))
+        if fit >= n_rows:
+            return n_rows
+        tile = next((tile for tile in (SUMMED_ROWS, 128) if fit >= tile), 1)
+        n_chunks = -(-n_rows // (fit // tile * tile))
+        return -(-n_rows // (n_chunks * tile)) * tile
 
     def shrink(self) -> bool:
         """Take half as much from now on; False if there is nothing left to give up."""

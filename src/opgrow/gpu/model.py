@@ -20,11 +20,10 @@ from ..engines import Shape
 from ..kernels import cuda, triton_training
 from ..kernels.triton_pools import MAXIMUM
 from ..network import NORM_EPSILON
+from .streams import side_streams
 
 __all__ = ["DeviceLayer", "Model", "Norm", "Piece", "finish", "rows_at_once"]
 
-#: Streams that launches of different operators are spread over.
-_N_STREAMS = 8
 #: Rows that a program activates where there is no batch norm; a multiple of what it takes at once.
 _SHARE_ROWS = 8192
 
@@ -94,7 +93,6 @@ class Model:
                 for s in shapes
             ]
             self.head = DeviceLayer(plans, shape.n_outputs, shape.n_features, device)
-        self._streams: list[torch.cuda.Stream] = []
 
     @property
     def n_candidates(self) -> int:
@@ -123,10 +121,8 @@ class Model:
             for task in tasks:
                 task()
             return
-        if not self._streams:
-            self._streams = [torch.cuda.Stream(self.theta.device) for _ in range(_N_STREAMS)]
         current = torch.cuda.current_stream(self.theta.device)
-        used = self._streams[: len(tasks)]
+        used = side_streams(self.theta.device)[: len(tasks)]
         for stream in used:
             stream.wait_stream(current)
         for number, task in enumerate(tasks):

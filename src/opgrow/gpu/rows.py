@@ -22,14 +22,12 @@ from ..network import NORM_EPSILON, Block, Layer, unit_rows
 from ..operators import OperatorSet
 from ..preparation import scale_of
 from ..statistics import Draw, Gathered, ScoreChunk, Sums, picked, provisional
-from .memory import Budget, free_bytes, shrinking
+from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
 __all__ = ["Chunk", "DevicePart", "Source", "block_outputs", "device_moments", "raw_features"]
 
 #: Share of the free memory that inputs, targets and features of accepted blocks may take for good.
 _RESIDENT_SHARE = 0.5
-#: Rows of which single-precision products are summed before they are added in double precision.
-_PRODUCT_ROWS = 8192
 #: Rows that a streamed chunk has at most.
 _STREAM_ROWS = 1 << 20
 #: Copies into pinned memory are spread over threads in pieces of so many rows.
@@ -96,8 +94,13 @@ class Source:
     def _upload(self) -> None:
         """Bring everything to the device."""
         whole = torch.empty(self.n_inputs, self.n_rows, device=self.device)
-        for span, x in self.stream(max(1, min(_STREAM_ROWS, (1 << 26) // self.n_inputs))):
-            whole[:, span] = x
+        budget = Budget(self.device)
+
+        def work() -> None:
+            for span, x in self.stream(self.stream_rows(budget)):
+                whole[:, span] = x
+
+        shrinking(budget, work, "bringing the rows to the device")
         self.target, self.weight = self.target.to(self.device).T.contiguous(), self.weight.to(self.device)
         self.resident = whole
 
@@ -115,6 +118,11 @@ class Source:
         else:
             for span in spans_of(self.n_rows, size, order):
                 yield span, self.resident[:, span]
+
+    def stream_rows(self, budget: Budget) -> int:
+        """Rows to stream at once: this chunk as it came and in double precision, and the next one."""
+        most = max(1, min(_STREAM_ROWS, (1 << 26) // self.n_inputs))
+        return budget.rows(self.n_rows, self.n_inputs * (2 * self.x.itemsize + 24), most)
 
     def stream(
         self, size: int, order: np.ndarray | None = None, exact: bool = False
@@ -388,13 +396,18 @@ def device_moments(
     nothing, nobody = np.zeros((n_rows, 0), np.float32), np.zeros(n_rows, np.float32)
     source = Source(x, nothing, nobody, rows, centre, np.ones(n_columns), device, upload=False)
     share = torch.from_numpy(weight)
-    sums = torch.zeros(2, n_columns, dtype=torch.float64, device=device)
-    for span, values in source.stream(max(1, min(_STREAM_ROWS, (1 << 26) // n_columns)), exact=True):
-        part = share[span].to(device)
-        sums[0] += values @ part
-        sums[1] += values.square_() @ part
+    budget = Budget(device)
+
+    def work() -> Tensor:
+        sums = torch.zeros(2, n_columns, dtype=torch.float64, device=device)
+        for span, values in source.stream(source.stream_rows(budget), exact=True):
+            part = share[span].to(device)
+            sums[0] += values @ part
+            sums[1] += values.square_() @ part
+        return sums
+
     total = float(weight.sum(dtype=np.float64))
-    mean, square = (sums / total).cpu().numpy()
+    mean, square = (shrinking(budget, work, "the moments of the columns") / total).cpu().numpy()
     variance = np.maximum(square - mean**2, 0.0)
     return centre + mean, scale_of(centre + mean, variance, total)
 
@@ -402,8 +415,8 @@ def device_moments(
 def _add_chunk(total: Sums | None, h: Tensor, chunk: Chunk) -> Sums:
     """Add the sums of a chunk; products are in single precision over a few thousand rows, then in double."""
     k, m, n = h.shape
-    for start in range(0, n, _PRODUCT_ROWS):
-        span = slice(start, min(start + _PRODUCT_ROWS, n))
+    for start in range(0, n, SUMMED_ROWS):
+        span = slice(start, min(start + SUMMED_ROWS, n))
         values, accepted, target, weight = (
             t[..., span] for t in (h, chunk.accepted, chunk.target, chunk.weight)
         )

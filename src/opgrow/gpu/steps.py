@@ -19,6 +19,7 @@ from ..engines import LOSS_CODES, TuningSettings
 from ..kernels import cuda, triton_training
 from .model import DeviceLayer, Model, Norm, Piece, finish, rows_at_once
 from .rows import DevicePart
+from .streams import recording_stream
 
 __all__ = ["Trainer"]
 
@@ -180,13 +181,13 @@ class Trainer:
         state = [self.model.theta, self.first, self.second, self.taken, self.skipped]
         state += [buffers.sums for buffers in self.buffers]
         before = [tensor.clone() for tensor in state]
-        stream = torch.cuda.Stream(self.part.device)
+        stream = recording_stream(self.part.device)
         stream.wait_stream(torch.cuda.current_stream(self.part.device))
         with torch.cuda.stream(stream):
             self._steps()
         torch.cuda.current_stream(self.part.device).wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
             self._steps()
         for tensor, value in zip(state, before, strict=True):
             tensor.copy_(value)
