@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..estimators import HeMLGOPClassifier
+from ..gpu.memory import indexed
 from .speed import Row
 
 __all__ = ["measure_rows"]
@@ -19,6 +20,7 @@ def measure_rows(
     device: torch.device, counts: list[int], n_inputs: int, memory: float | None
 ) -> Iterator[Row]:
     """Growth of two blocks with one epoch of tuning each on generated data of each size."""
+    device = indexed(device)
     if memory is not None and device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, memory * 2**30 / total), device)

@@ -87,5 +87,5 @@ def sized_of(p: Any, n_rows: int) -> dict[str, Any]:
     """What depends on the number of training rows: the weight decay, and the size of a mini-batch."""
     decay = 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)
     # Few rows need many steps; from many rows, larger batches learn as much in less time.
-    size = min(max(32, 1 << max(n_rows // 256, 1).bit_length() - 1), 512)
+    size = 32 if n_rows < 1 << 14 else min(1 << (n_rows // 64).bit_length() - 1, 512)
     return {"weight_decay": decay, "batch_size": size if is_auto(p.batch_size) else int(p.batch_size)}
