@@ -11,7 +11,6 @@ import pytest
 from opgrow.bench.page import page
 from opgrow.bench.runs import DONE, Run
 from opgrow.bench.study import Study
-from opgrow.bench.tables import summarize
 
 STEPS = [
     {
@@ -51,7 +50,7 @@ def made(datasets=("pima", "iris", "wine"), models=("HeMLGOP", "HeMLRN", "MLP 60
         for split in range(n_splits)
         for number, model in enumerate(models)
     ]
-    return page(study, results, summarize(results, "mean"), f"opgrow bench paper --out {EVIL}")
+    return page(study, results, f"opgrow bench paper --out {EVIL}")
 
 
 class Outline(HTMLParser):
@@ -87,7 +86,13 @@ def test_the_page_has_the_tables_and_figures_of_the_paper():
     assert {"accuracy", "parameters", "seconds", "flops", "ranks"} <= set(found.names)
     assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(found.names)
     assert {"sizes-pima", "curves-pima"} <= set(found.names)
-    assert found.tags.count("table") == 4 + 3  # and the paired tests of each dataset
+    assert found.tags.count("table") == 4 + 1 + 3  # differences, and the paired tests of each dataset
+
+
+def test_the_papers_medians_stand_beside_the_means_of_many_splits():
+    found = outline(made(protocol="splits"))
+    assert "accuracy-paper" in found.names
+    assert "accuracy-paper" not in outline(made(protocol="splits", n_splits=3)).names
 
 
 def test_nothing_is_fetched_and_no_script_runs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.bench.protocols import PROTOCOLS, SMALL_ROWS, draw_split, hold_out
+from opgrow.bench.protocols import PROTOCOLS, SMALL_ROWS, draw_inner_split, draw_split, hold_out
 
 
 def target(n, n_classes=3, seed=0):
@@ -47,6 +47,14 @@ def test_many_classes_with_few_rows_each():
     y = np.repeat(np.arange(60), 2)
     split = draw_split(y, 0)
     assert len(split.test) == 48
+
+
+@pytest.mark.parametrize("n", [300, 2 * SMALL_ROWS])
+def test_inner_splits_use_training_rows_only(n):
+    y = target(n)
+    outer, inner = draw_split(y, 4), draw_inner_split(y, 4)
+    parts = [part for part in (inner.train, inner.validation, inner.test) if part is not None]
+    assert sorted(np.concatenate(parts).tolist()) == outer.train.tolist()
 
 
 def test_the_protocols():

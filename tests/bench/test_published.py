@@ -8,7 +8,7 @@ import pytest
 
 from opgrow import estimators
 from opgrow.bench import published as module
-from opgrow.bench.accuracy import METHODS as MEASURED
+from opgrow.bench.models import METHODS as MEASURED
 from opgrow.bench.published import (
     DATASETS,
     METHODS,

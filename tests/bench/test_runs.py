@@ -78,6 +78,27 @@ def test_a_result_is_plain_data_with_the_costs(model):
         assert {"kind", "accepted", "score", "curve"} <= result["steps"][0].keys()
 
 
+def test_a_name_brings_its_own_parameters(memory):
+    result = execute(Run("numbers", 0, "memory depth=3"), NUMBERED, CODES, draw_split(CODES, 0), "inner")
+    assert result["accuracy"] == pytest.approx(0.9)
+    assert memory.fitted[-1] == set(draw_split(CODES, 0).train)
+
+
+def test_the_device_reaches_the_method():
+    result = execute(Run("iris", 0, "PLN"), X, Y, SPLIT, "none", device="tpu")
+    assert result["status"] == FAILED
+    assert "got 'tpu'" in result["message"]
+
+
+@pytest.mark.parametrize("name", models.ABLATIONS)
+def test_every_ablation_is_one_that_its_method_takes(name):
+    models.check_model(name)
+    method, parameters = models.split_name(name)
+    short = {"max_neurons": 2, "n_min": 2, "n_step": 2, "max_layers": 1}
+    given = {"epochs": (1, 1, 1), "fine_tune_epochs": 1} | parameters | short
+    assert models.METHODS[method](**given).fit(X[::5], Y[::5]).n_features_in_ == 4
+
+
 def test_the_same_run_gives_the_same_accuracy():
     found = [execute(Run("iris", 3, "HeMLRN"), X, Y, draw_split(Y, 3), "none") for _ in range(2)]
     assert found[0]["accuracy"] == found[1]["accuracy"]

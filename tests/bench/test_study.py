@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from opgrow.bench import app, study, tables
+from opgrow.bench.protocols import PROTOCOLS
 from opgrow.bench.runs import DONE, OVER_BUDGET, Run
+from opgrow.bench.store import Store
 from opgrow.bench.study import Study, run_study
 
 FINE = {"status": DONE, "accuracy": 0.8, "seconds": 0.5, "parameters": 100, "flops": 200}
@@ -27,7 +29,7 @@ def executed(monkeypatch):
     """The runs that are executed, each of which ends at once."""
     runs = []
 
-    def execute(run, x, y, split, select, budget):
+    def execute(run, x, y, split, select, budget, device):
         runs.append(run.name)
         return dict(FINE)
 
@@ -67,10 +69,11 @@ def test_more_models_and_splits_are_added_to_a_study(tmp_path, executed):
     assert len(executed) == 9
 
 
-def test_another_selection_is_not_mixed_in(tmp_path, executed):
+@pytest.mark.parametrize("changes", [{"select": "test"}, {"inner": True}])
+def test_another_selection_is_not_mixed_in(tmp_path, executed, changes):
     run_study(small(tmp_path), ignore)
     with pytest.raises(ValueError, match="with other settings"):
-        run_study(small(tmp_path, select="test"), ignore)
+        run_study(small(tmp_path, **changes), ignore)
 
 
 def test_runs_of_other_data_are_not_mixed_in(tmp_path, executed, monkeypatch):
@@ -86,7 +89,7 @@ def test_runs_of_other_data_are_not_mixed_in(tmp_path, executed, monkeypatch):
 def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monkeypatch):
     tried = []
 
-    def execute(run, x, y, split, select, budget):
+    def execute(run, x, y, split, select, budget, device):
         tried.append(budget)
         return dict(LATE if budget < 5 else FINE)
 
@@ -115,6 +118,9 @@ def test_several_processes_give_the_same_results(tmp_path):
     ("changes", "message"),
     [
         ({"models": ["PLN", "CNN"]}, "unknown model 'CNN'"),
+        ({"models": ["PLN", ""]}, "unknown model ''"),
+        ({"models": ["PLN depth=3"]}, "PLN has no parameter 'depth'; it has: admm_iterations, alpha, "),
+        ({"device": "tpu"}, "device must be one of 'auto', 'cpu', 'cuda' or 'cuda:N', got 'tpu'"),
         ({"protocol": "mine"}, "protocol must be one of paper, splits, got 'mine'"),
         ({"select": "best"}, "select must be one of inner, none, test, got 'best'"),
     ],
@@ -132,9 +138,13 @@ def results(dataset, model, *values):
     return [(Run(dataset, i, model), dict(value)) for i, value in enumerate(values)]
 
 
+def markdown(found, protocol):
+    return tables.as_markdown(tables.tables_of(found, PROTOCOLS[protocol]))
+
+
 def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
     found = results("pima", "HeMLGOP", FINE) + results("scene15", "HeMLGOP", FINE)
-    text = tables.as_markdown(tables.summarize(found, "median"))
+    text = markdown(found, "paper")
     assert "| pima | 80.0 [81.81] |" in text
     assert "| scene15 | 80.0 |" in text
     assert "| pima | 0.5 [217] |" in text
@@ -142,7 +152,7 @@ def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
 
 def test_what_did_not_finish_is_shown():
     found = results("pima", "POP", FINE, LATE, FINE) + results("pima", "POPFast", LATE)
-    text = tables.as_markdown(tables.summarize(found, "mean"))
+    text = markdown(found, "splits")
     assert "80.0 ± 0.0, 1 of 3 not finished" in text
     assert "| not finished |" in text
 
@@ -157,6 +167,24 @@ def test_accuracies_are_summarised_as_the_protocol_says():
     assert (median["accuracy"], mean["accuracy"]) == (0.6, pytest.approx(0.7))
     assert median["parameters"] == mean["parameters"] == 2
     assert mean["deviation"] == pytest.approx(0.2646, abs=1e-4)
+
+
+def test_means_over_datasets_are_of_models_that_finished_all_of_them():
+    found = results("pima", "PLN", FINE) + results("iris", "PLN", FINE | {"accuracy": 0.9})
+    found += results("pima", "BLS", FINE) + results("iris", "BLS", LATE)
+    assert "| mean | 85.0 |  |" in markdown(found, "paper")
+
+
+def test_differences_are_of_the_same_splits():
+    found = results("pima", "HeMLGOP", FINE, FINE, LATE) + results("iris", "HeMLGOP", FINE)
+    other = FINE | {"accuracy": 0.83, "parameters": 200}
+    found += results("pima", "PLN", other, LATE, other) + results("iris", "PLN", other | {"accuracy": 0.79})
+    (row,) = tables.against_reference(found)
+    assert (row["model"], row["pairs"]) == ("PLN", 2)
+    assert row["difference"] == pytest.approx(1.0)
+    assert row["error"] == pytest.approx(2.0)
+    assert (row["size"], row["time"]) == (pytest.approx(2.0), pytest.approx(1.0))
+    assert "| PLN | +1.0 ± 2.0 | 2 | 1 | 2 |" in markdown(found, "splits")
 
 
 def test_the_csv_has_every_run():
@@ -183,6 +211,22 @@ def test_the_command_writes_its_files_and_goes_on(tmp_path):
     again = CliRunner().invoke(app, [*arguments, "--json"])
     assert again.stderr.count("(known)") == 2
     assert {row["model"] for row in json.loads(again.stdout)["results"]} == {"PLN", "HeMLRN"}
+
+
+def test_ablations_are_of_models_with_parameters(tmp_path):
+    short = "learning_rates=[0.01] epochs=[1] max_neurons=60 fine_tune_epochs=0"
+    names = [f"HeMLRN {short}", f"HeMLRN {short} n_min=10"]
+    arguments = ["ablations", "--datasets", "iris", "--models", ",".join(names), "--splits", "2", "--inner"]
+    found = CliRunner().invoke(app, [*arguments, "--jobs", "1", "--out", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    assert f"## Against {names[0]}, all datasets" in found.stdout
+    assert "within the training rows" in (tmp_path / "index.html").read_text()
+    sizes = {
+        result["topology"].split("-")[1]
+        for name, result in Store(tmp_path / "runs").results()
+        if name.endswith("n_min=10")
+    }
+    assert sizes <= {"10", "30", "50"}
 
 
 def test_tables_of_an_optimistic_study_say_so(tmp_path):

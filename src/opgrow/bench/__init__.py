@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `accuracy`, `paper` and `peers`."""
+"""The experiments: `opgrow bench speed`, `rows`, `paper`, `peers` and `ablations`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,13 @@ def _show(measured: Iterable[Row], as_json: bool) -> None:
 
 
 _Datasets = Annotated[str, typer.Option(help="Names, separated by commas.")]
-_Models = Annotated[str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")]
+_Models = Annotated[
+    str,
+    typer.Option(
+        help="Names, separated by commas; 'all', 'methods', 'peers' or 'ablations' for a group. A method may "
+        "have parameters: 'HeMLGOP n_min=20 epochs=[5,5]'."
+    ),
+]
 _Out = Annotated[Path, typer.Option(help="Folder for the results; a study that was interrupted goes on.")]
 _Splits = Annotated[int | None, typer.Option(min=1, help="Splits of each dataset, not the protocol's.")]
 _Select = Annotated[
@@ -100,6 +106,12 @@ _Select = Annotated[
         help="Where parameters are chosen: inner (training rows), none (defaults), test (optimistic: the "
         "figures then say more than they should)."
     ),
+]
+_Protocol = Annotated[
+    str, typer.Option(help="paper: 3 splits, medians; splits: 20 on small datasets, means.")
+]
+_Inner = Annotated[
+    bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
 ]
 _Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; what takes longer is shown so.")]
 _Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores.")]
@@ -111,70 +123,81 @@ def paper(
     data: _Data = None,
     models: _Models = "methods",
     out: _Out = Path("results"),
-    protocol: Annotated[
-        str, typer.Option(help="paper: 3 splits, medians; splits: 20 on small datasets, means.")
-    ] = "paper",
+    protocol: _Protocol = "paper",
     splits: _Splits = None,
     select: _Select = "inner",
+    inner: _Inner = False,
     budget: _Budget = "10m",
+    device: _Device = "auto",
     jobs: _Jobs = -1,
     as_json: _Json = False,
 ) -> None:
     """Run the study of the HeMLGOP paper and put its published figures beside ours."""
-    _run_study(datasets, data, models, out, protocol, splits, select, budget, jobs, as_json)
+    _run_study(locals())
 
 
 @app.command()
 def peers(
     datasets: _Datasets = "pima,cmc,yeast",
     data: _Data = None,
-    models: Annotated[
-        str, typer.Option(help="Names, separated by commas; 'all', 'methods' or 'peers'.")
-    ] = "HeMLGOP,HeMLRN,PMLP,peers",
+    models: _Models = "HeMLGOP,HeMLRN,PMLP,peers",
     out: _Out = Path("results-peers"),
+    protocol: _Protocol = "splits",
     splits: _Splits = None,
     select: _Select = "none",
+    inner: _Inner = False,
     budget: _Budget = "10m",
+    device: _Device = "auto",
     jobs: _Jobs = -1,
     as_json: _Json = False,
 ) -> None:
     """Compare with what people use today: linear models, SVM, forest, boosting, multilayer perceptrons."""
-    _run_study(datasets, data, models, out, "splits", splits, select, budget, jobs, as_json)
+    _run_study(locals())
 
 
-def _run_study(
-    datasets: str,
-    data: str | None,
-    models: str,
-    out: Path,
-    protocol: str,
-    splits: int | None,
-    select: str,
-    budget: str,
-    jobs: int,
-    as_json: bool,
+@app.command()
+def ablations(
+    datasets: _Datasets = "pima,cmc,yeast",
+    data: _Data = None,
+    models: _Models = "ablations",
+    out: _Out = Path("results-ablations"),
+    protocol: _Protocol = "splits",
+    splits: _Splits = None,
+    select: _Select = "none",
+    inner: _Inner = False,
+    budget: _Budget = "10m",
+    device: _Device = "auto",
+    jobs: _Jobs = -1,
+    as_json: _Json = False,
 ) -> None:
+    """Change one thing of HeMLGOP at a time: draws, weights, tuning, blocks, heterogeneity."""
+    _run_study(locals())
+
+
+def _run_study(given: dict[str, Any]) -> None:
+    """Run what a command asks for; ``given`` are its options by name."""
     from ..parameters import n_threads
     from ..persistence import write_atomically
     from .budget import parse_duration
-    from .models import METHODS, PEERS
+    from .models import model_names
     from .page import page
     from .runs import DONE
     from .study import Study, run_study
-    from .tables import as_csv, as_markdown, summarize
+    from .tables import as_csv, as_markdown, summarize, tables_of
 
-    groups = {"all": [*METHODS, *PEERS], "methods": [*METHODS], "peers": [*PEERS]}
-    chosen = [m for name in models.split(",") for m in groups.get(name.strip(), [name.strip()])]
+    out, select = given["out"], given["select"]
     study = Study(
-        [name.strip() for name in datasets.split(",")],
-        list(dict.fromkeys(chosen)),
-        out,
-        data,
-        protocol,
-        splits,
-        select,
-        parse_duration(budget),
-        n_threads(jobs),
+        datasets=[name.strip() for name in given["datasets"].split(",")],
+        models=model_names(given["models"]),
+        out=out,
+        data_home=given["data"],
+        protocol=given["protocol"],
+        n_splits=given["splits"],
+        select=select,
+        inner=given["inner"],
+        budget=parse_duration(given["budget"]),
+        device=given["device"],
+        n_jobs=n_threads(given["jobs"]),
     )
     study.check()
     total, done = len(study.runs()), 0
@@ -189,71 +212,15 @@ def _run_study(
         typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
 
     results = run_study(study, tell)
-    rows = summarize(results, study.rules.summary)
-    tables = as_markdown(rows)
+    tables = as_markdown(tables_of(results, study.rules))
     if select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     write_atomically(out / "results.csv", as_csv(results).encode())
     write_atomically(out / "tables.md", tables.encode())
     command = f"opgrow {shlex.join(sys.argv[1:])}"
-    write_atomically(out / "index.html", page(study, results, rows, command).encode())
-    typer.echo(json.dumps({"results": rows, "select": select}) if as_json else tables)
-
-
-@app.command()
-def accuracy(
-    datasets: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pima,cmc,yeast",
-    data: _Data = None,
-    splits: Annotated[int, typer.Option(min=1, help="Stratified 60/40 splits.")] = 10,
-    models: Annotated[
-        str,
-        typer.Option(
-            help="Names, separated by commas; 'all', 'methods' or 'peers'. POP and its kin take long."
-        ),
-    ] = "all",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="A parameter of the methods; repeatable. Methods that do not have it run without.",
-        ),
-    ] = None,
-    inner: Annotated[
-        bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
-    ] = False,
-    as_json: _Json = False,
-) -> None:
-    """Compare the methods with scikit-learn's models, LightGBM and XGBoost on the same splits."""
-    from ..assignments import parse_parameters
-    from .accuracy import METHODS, PEERS, compare, summary
-
-    groups = {"all": [*METHODS, *PEERS], "methods": [*METHODS], "peers": [*PEERS]}
-    chosen = groups.get(models) or [m.strip() for m in models.split(",")]
-    unknown = [m for m in chosen if m not in groups["all"]]
-    if unknown:
-        raise ValueError(f"unknown model {unknown[0]!r}; known are: {', '.join(groups['all'])}")
-    results = []
-    names = [d.strip() for d in datasets.split(",")]
-    for result in compare(names, data, splits, chosen, parse_parameters(param or []), inner=inner):
-        results.append(result)
-        if not as_json:
-            typer.echo(
-                f"{result.dataset} split {result.split} {result.model}: {result.accuracy:.3f}", err=True
-            )
-    rows = summary(results)
-    if as_json:
-        typer.echo(json.dumps({"results": rows}))
+    write_atomically(out / "index.html", page(study, results, command).encode())
+    if given["as_json"]:
+        found = summarize(results, study.rules.summary)
+        typer.echo(json.dumps({"results": found, "select": select, "inner": given["inner"]}))
     else:
-        typer.echo(markdown(rows))
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """The summary as a Markdown table, one block of lines for each dataset."""
-    names = ("data", "model", "accuracy (mean ± sd)", "parameters", "FLOPs", "seconds")
-    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    for row in rows:
-        accuracy = f"{100 * row['accuracy']:.1f} ± {100 * row['deviation']:.1f}"
-        costs = [f"{row[key]:,}" if row[key] is not None else "" for key in ("parameters", "flops")]
-        cells = (row["dataset"], row["model"], accuracy, *costs, f"{row['seconds']:.2f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        typer.echo(tables)

@@ -1,11 +1,14 @@
 """The models of the experiments: our methods, and what practitioners use today.
 
-Peers are tuned, where they need it, by inner cross-validation on training data. The grids of our methods are
-the paper's, as far as it names them; of several values of ridge or dropout, a method chooses by itself.
+A model has a name, and its name says all: a method, a method with parameters ("HeMLGOP n_draws=2"), or a
+peer. Peers are tuned, where they need it, by inner cross-validation on training data. The grids of our
+methods are the paper's, as far as it names them; of several values of ridge or dropout, a method chooses by
+itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from itertools import product
@@ -21,8 +24,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from .. import estimators
+from ..assignments import parse_parameters
 
-__all__ = ["GRIDS", "METHODS", "PEERS", "n_parameters"]
+__all__ = [
+    "ABLATIONS",
+    "GRIDS",
+    "METHODS",
+    "PEERS",
+    "check_model",
+    "model_names",
+    "n_parameters",
+    "split_name",
+]
 
 _BLOCKS = ("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN")
 _LAYERS = ("POP", "POPFast", "POPMemO", "POPMemH", "PMLP")
@@ -87,10 +100,62 @@ GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
         for name in _BLOCKS
     },
     **{name: ({},) for name in _LAYERS},
-    "PMLP": tuple({"dropout": d} | r for d, r in product((0.1, 0.3, 0.5), _REGULARISATION)),
+    "PMLP": tuple(
+        {"widths": (200,) * 4, "dropout": d} | r for d, r in product((0.1, 0.3, 0.5), _REGULARISATION)
+    ),
     "PLN": tuple({"ridge": ridge, "alpha": alpha} for ridge, alpha in product(_POWERS, _POWERS)),
     "BLS": tuple({"ridge": ridge, "mu": mu} for ridge, mu in product(_POWERS, _POWERS)),
 }
+
+#: What readers ask of each part of HeMLGOP: the same with one thing changed, and the methods without a part.
+ABLATIONS = (
+    *("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"),
+    *("HeMLGOP share_draws=false", "HeMLGOP n_draws=2", "HeMLGOP n_draws=4"),
+    *("HeMLGOP weight_range=1", "HeMLGOP weight_range=6.28"),
+    "HeMLGOP epochs=[0,0,0]",
+    "HeMLGOP fine_tune_epochs=0",
+    "HeMLGOP epochs=[0,0,0] fine_tune_epochs=0",
+    *("HeMLGOP n_min=10 n_step=5", "HeMLGOP n_min=20 n_step=10", "HeMLGOP n_min=80 n_step=40"),
+    "HeMLGOP search_score=accuracy",
+    "HeMLGOP max_layers=1",
+)
+_GROUPS = {
+    "all": (*METHODS, *PEERS),
+    "methods": tuple(METHODS),
+    "peers": tuple(PEERS),
+    "ablations": ABLATIONS,
+}
+
+
+def model_names(text: str) -> list[str]:
+    """The models of a list separated by commas, in which groups have names; commas in brackets are values'.
+
+    Examples
+    --------
+    >>> model_names("HeMLGOP, PMLP widths=[20,20], HeMLGOP")
+    ['HeMLGOP', 'PMLP widths=[20,20]']
+    """
+    given = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
+    return list(dict.fromkeys(model for name in given for model in _GROUPS.get(name, (name,))))
+
+
+def split_name(name: str) -> tuple[str, dict[str, Any]]:
+    """The method or peer that a name means, and the parameters that it gives."""
+    if name in PEERS:
+        return name, {}
+    method, *assignments = name.split()
+    return method, parse_parameters(assignments)
+
+
+def check_model(name: str) -> None:
+    """Complain about a model that does not exist, or has no such parameter."""
+    method, parameters = split_name(name) if name.strip() else ("", {})
+    if method not in METHODS and method not in PEERS:
+        raise ValueError(f"unknown model {method!r}; known are: {', '.join(_GROUPS['all'])}")
+    known = METHODS[method]._get_param_names() if parameters else []
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"{method} has no parameter {parameter!r}; it has: {', '.join(known)}")
 
 
 def n_parameters(estimator: Any) -> int | None:

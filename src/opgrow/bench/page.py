@@ -14,11 +14,10 @@ from .models import METHODS
 from .published import METHODS as PUBLISHED_METHODS
 from .runs import DONE
 from .study import Finished, Study
-from .tables import QUANTITIES, cell
+from .tables import REFERENCE, Table, summarize, tables_of
 
 __all__ = ["page"]
 
-_REFERENCE = "HeMLGOP"
 #: The methods whose operators the paper shows.
 _SEARCHING = PUBLISHED_METHODS[:4]
 _STYLE = """
@@ -35,9 +34,11 @@ svg { width: 100%; height: auto; max-width: 48rem; }
 """
 
 
-def page(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, Any]], command: str) -> str:
+def page(study: Study, results: Sequence[Finished], command: str) -> str:
     """The whole page; whatever comes from data is escaped."""
-    parts = [_intro(study, command), *_tables(rows), *_tests(study, results, rows), *_figures(results, rows)]
+    rows = summarize(results, study.rules.summary)
+    tables = [_table(table) for table in tables_of(results, study.rules)]
+    parts = [_intro(study, command), *tables, *_tests(study, results, rows), *_figures(results, rows)]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -67,6 +68,8 @@ def _intro(study: Study, command: str) -> str:
         if study.select == "test"
         else ""
     )
+    if study.inner:
+        chosen += " Everything happened within the training rows; no test row was used."
     return (
         f"<h1>{escape(', '.join(study.datasets))}</h1>\n{warning}"
         f"<p>Splits of a small dataset: {study.n_splits or rules.small_splits}; "
@@ -76,30 +79,20 @@ def _intro(study: Study, command: str) -> str:
     )
 
 
-def _tables(rows: Sequence[dict[str, Any]]) -> list[str]:
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    found = {(row["dataset"], row["model"]): row for row in rows}
-    parts = []
-    for quantity, title in QUANTITIES.items():
-        head = "".join(f"<th>{escape(model)}</th>" for model in models)
-        body = "".join(
-            f"<tr><td>{escape(name)}</td>"
-            + "".join(f"<td>{escape(cell(found.get((name, m)), quantity))}</td>" for m in models)
-            + "</tr>\n"
-            for name in datasets
-        )
-        parts.append(
-            f'<h2>{escape(title)}</h2>\n<div class="scroll"><table id="{quantity}"><thead><tr><th></th>{head}'
-            f"</tr></thead>\n<tbody>{body}</tbody></table></div>"
-        )
-    return parts
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in table.head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>\n" for row in table.rows)
+    note = f"<p>{escape(table.note)}</p>\n" if table.note else ""
+    return (
+        f'<h2>{escape(table.title)}</h2>\n{note}<div class="scroll"><table id="{escape(table.name)}"><thead>'
+        f"<tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+    )
 
 
 def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
     """Paired tests against HeMLGOP over the splits of each dataset, and ranks over datasets."""
     parts = []
-    if _REFERENCE in study.models and len(study.models) > 1:
+    if REFERENCE in study.models and len(study.models) > 1:
         for name in study.datasets:
             scores = {
                 model: [
@@ -109,8 +102,8 @@ def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, A
                 ]
                 for model in study.models
             }
-            if len(scores[_REFERENCE]) >= 5:
-                parts.append(_test_table(name, scores))
+            if len(scores[REFERENCE]) >= 5:
+                parts.append(_table(_test_table(name, scores)))
     if len(study.datasets) >= 3 and len(study.models) >= 3:
         table = {
             name: {row["model"]: row["accuracy"] for row in rows if row["dataset"] == name}
@@ -133,18 +126,20 @@ def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, A
     return parts
 
 
-def _test_table(dataset: str, scores: dict[str, list[float]]) -> str:
-    body = "".join(
-        f"<tr><td>{escape(c.model)}</td><td>{100 * c.mean_difference:+.2f}</td>"
-        f"<td>{c.wins}/{c.ties}/{c.losses}</td><td>{c.p:.3g}</td><td>{c.p_holm:.3g}</td></tr>\n"
-        for c in wilcoxon_holm(scores, _REFERENCE)
+def _test_table(dataset: str, scores: dict[str, list[float]]) -> Table:
+    body = tuple(
+        (
+            c.model,
+            f"{100 * c.mean_difference:+.2f}",
+            f"{c.wins}/{c.ties}/{c.losses}",
+            *(f"{p:.3g}" for p in (c.p, c.p_holm)),
+        )
+        for c in wilcoxon_holm(scores, REFERENCE)
     )
-    return (
-        f"<h2>{escape(dataset)}: paired tests against {_REFERENCE}</h2>\n"
-        '<div class="scroll"><table><thead><tr><th></th><th>difference (points)</th><th>wins/ties/losses</th>'
-        f"<th>p (Wilcoxon)</th><th>p (Holm)</th></tr></thead>\n<tbody>{body}</tbody></table></div>\n"
-        "<p>Splits share rows, so these p-values are smaller than they should be.</p>"
-    )
+    head = ("", "difference (points)", "wins/ties/losses", "p (Wilcoxon)", "p (Holm)")
+    title = f"{dataset}: paired tests against {REFERENCE}"
+    note = "Splits share rows, so these p-values are smaller than they should be."
+    return Table(f"tests-{dataset}", title, head, body, note)
 
 
 def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -160,13 +155,13 @@ def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> lis
             (
                 r
                 for run, r in results
-                if (run.dataset, run.model) == (name, _REFERENCE) and r["status"] == DONE
+                if (run.dataset, run.model) == (name, REFERENCE) and r["status"] == DONE
             ),
             None,
         )
         curves = growth_curves(first) if first else None
         if curves:
-            parts.append(_figure(f"curves-{name}", curves, f"{name}: how a {_REFERENCE} grew."))
+            parts.append(_figure(f"curves-{name}", curves, f"{name}: how a {REFERENCE} grew."))
     return ["<h2>Figures</h2>", *parts] if parts else []
 
 

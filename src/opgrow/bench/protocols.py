@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-__all__ = ["PROTOCOLS", "SMALL_ROWS", "Protocol", "Split", "draw_split", "hold_out"]
+__all__ = ["PROTOCOLS", "SMALL_ROWS", "Protocol", "Split", "draw_inner_split", "draw_split", "hold_out"]
 
 #: Rows up to which a problem is small: the paper's small tables have 768 to 1,484.
 SMALL_ROWS = 2000
@@ -53,6 +53,14 @@ def draw_split(target: np.ndarray, number: int) -> Split:
         return Split(train, None, rest)
     validation, test = _divide(target[rest], 0.5, number)
     return Split(train, rest[validation], rest[test])
+
+
+def draw_inner_split(target: np.ndarray, number: int) -> Split:
+    """The training rows of a split, split once more in the same way: for choices that no test row may see."""
+    rows = draw_split(target, number).train
+    split = draw_split(target[rows], number)
+    validation = None if split.validation is None else rows[split.validation]
+    return Split(rows[split.train], validation, rows[split.test])
 
 
 def hold_out(target: np.ndarray, train: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 Source: D. T. Tran, S. Kiranyaz, M. Gabbouj, A. Iosifidis, "Heterogeneous Multilayer Generalized Operational
 Perceptron", IEEE Transactions on Neural Networks and Learning Systems (arXiv:1804.05093), below "the paper".
 Figures are kept as printed, misprints too; what is wrong or doubtful about one stands in a ``note`` beside
-it. Units are those of `opgrow.bench.accuracy.Result`: accuracy is a fraction, time is in seconds. An accuracy
+it. Units are those of `opgrow.bench.runs.execute`: accuracy is a fraction, time is in seconds. An accuracy
 is the median of `RUNS` runs on test rows, and size and FLOPs are those of the same run. Sizes and FLOPs are
 printed in thousands, all but one with one decimal. Times are CPU times, of the small data sets alone; the
 paper has none for GPUs. It did not run POP on the large data sets.

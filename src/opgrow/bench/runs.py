@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .budget import OverBudget, time_limit
-from .models import GRIDS, METHODS, PEERS, n_parameters
+from .models import GRIDS, METHODS, PEERS, n_parameters, split_name
 from .protocols import Split, hold_out
 
 __all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
@@ -28,7 +28,7 @@ SELECTIONS = ("inner", "none", "test")
 
 @dataclass(frozen=True)
 class Run:
-    """A model on a split of a dataset."""
+    """A model, by its full name, on a split of a dataset."""
 
     dataset: str
     split: int
@@ -40,14 +40,20 @@ class Run:
 
 
 def execute(
-    run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str = "inner", budget: float | None = None
+    run: Run,
+    x: np.ndarray,
+    y: np.ndarray,
+    split: Split,
+    select: str = "inner",
+    budget: float | None = None,
+    device: str = "auto",
 ) -> dict[str, Any]:
     """What came of a run, as plain data; ``y`` holds the codes of classes."""
     started = time.perf_counter()
     try:
         with time_limit(budget), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # convergence notices of peers
-            return {"status": DONE, **_measure(run, x, y, split, select)}
+            return {"status": DONE, **_measure(run, x, y, split, select, device)}
     except OverBudget as error:
         status, message = OVER_BUDGET, str(error)
     except Exception as error:
@@ -55,11 +61,17 @@ def execute(
     return {"status": status, "message": message, "seconds": time.perf_counter() - started}
 
 
-def _measure(run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str) -> dict[str, Any]:
+def _measure(
+    run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str, device: str
+) -> dict[str, Any]:
+    def fit(parameters: dict[str, Any], train: np.ndarray, validation: np.ndarray | None) -> Any:
+        held = None if validation is None else (x[validation], y[validation])
+        return _estimator(run, parameters, device).fit(x[train], y[train], **_held(run, held))
+
     started = time.perf_counter()
-    chosen = _choose(run, x, y, split, select)
+    chosen = _choose(run, x, y, split, select, fit)
     selected = time.perf_counter()
-    estimator = _fit(run, chosen, x, y, split.train, split.validation)
+    estimator = fit(chosen, split.train, split.validation)
     fitted = time.perf_counter()
     network = getattr(estimator, "network_", None)
     result: dict[str, Any] = {
@@ -80,11 +92,13 @@ def _measure(run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str) 
     return result
 
 
-def _choose(run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str) -> dict[str, Any]:
+def _choose(
+    run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str, fit: Callable[..., Any]
+) -> dict[str, Any]:
     """The parameters with the best accuracy on the rows that ``select`` means; the first of several."""
     if select not in SELECTIONS:
         raise ValueError(f"select must be one of {SELECTIONS}, got {select!r}")
-    grid: Sequence[dict[str, Any]] = GRIDS.get(run.model, ({},))
+    grid: Sequence[dict[str, Any]] = GRIDS.get(split_name(run.model)[0], ({},))
     if select == "none":
         return {}
     if len(grid) == 1:
@@ -94,26 +108,22 @@ def _choose(run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str) -
         scored = split.test
     elif scored is None:
         train, scored = hold_out(y, split.train, run.split)
-    accuracies = []
-    for parameters in grid:
-        estimator = _fit(run, parameters, x, y, train, held)
-        accuracies.append(estimator.score(x[scored], y[scored]))
+    accuracies = [fit(parameters, train, held).score(x[scored], y[scored]) for parameters in grid]
     return dict(grid[int(np.argmax(accuracies))])
 
 
-def _fit(
-    run: Run,
-    parameters: dict[str, Any],
-    x: np.ndarray,
-    y: np.ndarray,
-    train: np.ndarray,
-    validation: np.ndarray | None,
-) -> Any:
-    if run.model in PEERS:
-        return PEERS[run.model](run.split).fit(x[train], y[train])
-    estimator = METHODS[run.model](random_state=run.split, **parameters)
-    held = None if validation is None else (x[validation], y[validation])
-    return estimator.fit(x[train], y[train], eval_set=held)
+def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
+    """The model with chosen parameters; those in its name come first."""
+    method, given = split_name(run.model)
+    if method in PEERS:
+        return PEERS[method](run.split)
+    where = {} if device == "auto" else {"device": device}
+    return METHODS[method](random_state=run.split, **(parameters | where | given))
+
+
+def _held(run: Run, rows: tuple[np.ndarray, np.ndarray] | None) -> dict[str, Any]:
+    """Validation rows, for models that take them."""
+    return {} if run.model in PEERS else {"eval_set": rows}
 
 
 def _operators(network: Any) -> list[dict[str, Any]]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from .. import datasets
 from .._version import __version__
-from .models import METHODS, PEERS
-from .protocols import PROTOCOLS, Protocol, draw_split
+from ..devices import check_device
+from .models import check_model
+from .protocols import PROTOCOLS, Protocol, draw_inner_split, draw_split
 from .runs import OVER_BUDGET, SELECTIONS, Run, execute
 from .store import Store
 
@@ -40,7 +41,9 @@ class Study:
     protocol : one of `opgrow.bench.protocols.PROTOCOLS`
     n_splits : instead of the protocol's number
     select : where parameters are chosen, one of `opgrow.bench.runs.SELECTIONS`
+    inner : split the training rows of each split once more and leave its other rows alone
     budget : seconds for a run, or None
+    device : where the methods grow
     n_jobs : processes
     """
 
@@ -51,14 +54,16 @@ class Study:
     protocol: str = "paper"
     n_splits: int | None = None
     select: str = "inner"
+    inner: bool = False
     budget: float | None = None
+    device: str = "auto"
     n_jobs: int = 1
 
     def check(self) -> None:
         """Complain about names and values that are not known, before any work."""
-        unknown = [m for m in self.models if m not in METHODS and m not in PEERS]
-        if unknown:
-            raise ValueError(f"unknown model {unknown[0]!r}; known are: {', '.join([*METHODS, *PEERS])}")
+        for model in self.models:
+            check_model(model)
+        check_device(self.device)
         if self.protocol not in PROTOCOLS:
             raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {self.protocol!r}")
         if self.select not in SELECTIONS:
@@ -73,7 +78,7 @@ class Study:
     def settings(self, dataset: str) -> dict[str, Any]:
         """What decides the outcome of a run besides its name; a budget decides only whether it ends."""
         data = _fingerprint(dataset, self.data_home)
-        return {"select": self.select, "version": __version__, "data": data}
+        return {"select": self.select, "inner": self.inner, "version": __version__, "data": data}
 
     def runs(self) -> list[Run]:
         """All runs, dataset by dataset and split by split."""
@@ -99,12 +104,17 @@ def run_study(study: Study, on_finished: Callable[[Run, dict[str, Any], bool], N
             found[run] = known
             on_finished(run, known, True)
     waiting = [run for run in study.runs() if run not in found]
-    waiting.sort(key=lambda run: _SLOW.index(run.model) if run.model in _SLOW else len(_SLOW))
+    waiting.sort(key=lambda run: _slowness(run.model))
     for run, result in _results(study, waiting):
         store.save(run.name, study.settings(run.dataset), result)
         found[run] = result
         on_finished(run, result, False)
     return [(run, found[run]) for run in study.runs()]
+
+
+def _slowness(model: str) -> int:
+    method = model.split()[0]
+    return _SLOW.index(method) if method in _SLOW else len(_SLOW)
 
 
 def _deserves_another_try(known: dict[str, Any], budget: float | None) -> bool:
@@ -123,7 +133,8 @@ def _results(study: Study, runs: Sequence[Run]) -> Any:
 
 def _task(study: Study, run: Run) -> Finished:
     x, y = _load(run.dataset, study.data_home)
-    result = execute(run, x, y, draw_split(y, run.split), study.select, study.budget)
+    split = (draw_inner_split if study.inner else draw_split)(y, run.split)
+    result = execute(run, x, y, split, study.select, study.budget, study.device)
     if study.budget is not None:
         result["budget"] = study.budget
     return run, result

@@ -1,21 +1,31 @@
-"""The tables of a study: a row for each dataset, a column for each model, published figures beside ours."""
+"""The tables of a study: a row for each dataset, a column for each model, published figures beside ours.
+
+A table is a title, a head and rows of texts; it becomes Markdown here and HTML in `opgrow.bench.page`.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .protocols import PROTOCOLS, Protocol
 from .published import DATASETS as PUBLISHED_DATASETS
 from .published import METHODS as PUBLISHED_METHODS
 from .published import printed
 from .runs import DONE
 from .study import Finished
 
-__all__ = ["QUANTITIES", "as_csv", "as_markdown", "cell", "summarize"]
+__all__ = ["REFERENCE", "Table", "against_reference", "as_csv", "as_markdown", "summarize", "tables_of"]
+
+#: The model that the others are compared with.
+REFERENCE = "HeMLGOP"
+#: Splits of which the paper takes the median.
+PAPER_SPLITS = PROTOCOLS["paper"].small_splits
 
 #: What the paper has a table of, with a title.
 QUANTITIES = {
@@ -61,19 +71,115 @@ def summarize(results: Sequence[Finished], summary: str) -> list[dict[str, Any]]
     return rows
 
 
-def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+@dataclass(frozen=True)
+class Table:
+    """What a reader sees: texts only, the first column being names."""
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def markdown(self) -> str:
+        lines = [f"## {self.title}", "", *([self.note, ""] if self.note else [])]
+        lines += [f"| {' | '.join(self.head)} |", "|---" * len(self.head) + "|"]
+        lines += [f"| {' | '.join(row)} |" for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+
+def tables_of(results: Sequence[Finished], protocol: Protocol) -> list[Table]:
+    """All tables of a study."""
+    found = _by_quantity(summarize(results, protocol.summary))
+    if protocol.summary == "mean" and any(run.split >= PAPER_SPLITS for run, _ in results):
+        first = [(run, result) for run, result in results if run.split < PAPER_SPLITS]
+        title = f"{QUANTITIES['accuracy']}, median of the first {PAPER_SPLITS} splits"
+        accuracy = _by_quantity(summarize(first, "median"))[0]
+        found.insert(1, replace(accuracy, name="accuracy-paper", title=title))
+    differences = against_reference(results)
+    return [*found, _difference_table(differences)] if differences else found
+
+
+def as_markdown(tables: Sequence[Table]) -> str:
+    """All tables, one after the other."""
+    return "\n".join(table.markdown() for table in tables)
+
+
+def _by_quantity(rows: Sequence[dict[str, Any]]) -> list[Table]:
     """A table for each quantity, in the layout of the paper; its figures are in brackets."""
-    parts = []
     models = list(dict.fromkeys(row["model"] for row in rows))
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     found = {(row["dataset"], row["model"]): row for row in rows}
+    tables = []
     for quantity, title in QUANTITIES.items():
-        lines = [f"## {title}", "", f"| | {' | '.join(models)} |", "|---" * (len(models) + 1) + "|"]
-        for dataset in datasets:
-            cells = [cell(found.get((dataset, model)), quantity) for model in models]
-            lines.append(f"| {dataset} | {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+        body = [(name, *(cell(found.get((name, model)), quantity) for model in models)) for name in datasets]
+        if len(datasets) > 1:
+            means = (_mean([found[name, model] for name in datasets], quantity) for model in models)
+            body.append(("mean", *means))
+        tables.append(Table(quantity, title, ("", *models), tuple(body)))
+    return tables
+
+
+def _mean(rows: Sequence[dict[str, Any]], quantity: str) -> str:
+    """The mean over datasets, of a model that has finished all of them."""
+    values = [row[quantity] for row in rows if row["finished"] == row["runs"]]
+    if len(values) < len(rows) or any(value is None for value in values):
+        return ""
+    return _number(float(np.mean(values)), quantity)
+
+
+def against_reference(results: Sequence[Finished]) -> list[dict[str, Any]]:
+    """Each model against HeMLGOP (or the first one) on the same splits of all datasets.
+
+    The difference of accuracies in points with its standard error, and geometric means of the ratios of
+    parameters and of seconds.
+    """
+    models = list(dict.fromkeys(run.model for run, _ in results))
+    reference = REFERENCE if REFERENCE in models else models[0]
+    base = {(run.dataset, run.split): r for run, r in results if run.model == reference}
+    rows = []
+    for model in models:
+        pairs = [
+            (result, base[run.dataset, run.split])
+            for run, result in results
+            if run.model == model and result["status"] == base[run.dataset, run.split]["status"] == DONE
+        ]
+        if model == reference or not pairs:
+            continue
+        differences = [100 * (ours["accuracy"] - other["accuracy"]) for ours, other in pairs]
+        rows.append(
+            {
+                "model": model,
+                "reference": reference,
+                "pairs": len(pairs),
+                "difference": float(np.mean(differences)),
+                "error": float(np.std(differences, ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else None,
+                "size": _ratio(pairs, "parameters"),
+                "time": _ratio(pairs, "seconds"),
+            }
+        )
+    return rows
+
+
+def _ratio(pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], quantity: str) -> float | None:
+    if any(not result.get(quantity) for pair in pairs for result in pair):
+        return None
+    return float(np.exp(np.mean([np.log(ours[quantity] / other[quantity]) for ours, other in pairs])))
+
+
+def _difference_table(rows: Sequence[dict[str, Any]]) -> Table:
+    body = []
+    for row in rows:
+        error = "" if row["error"] is None else f" ± {row['error']:.1f}"
+        ratios = ["" if row[name] is None else f"{row[name]:.2g}" for name in ("size", "time")]
+        body.append((row["model"], f"{row['difference']:+.1f}{error}", *ratios, str(row["pairs"])))
+    head = ("", "accuracy (points)", "parameters (ratio)", "time (ratio)", "splits")
+    title = f"Against {rows[0]['reference']}, all datasets"
+    note = (
+        "Differences on the same splits, mean ± standard error (splits share rows, so it is too small); "
+        "ratios are geometric means."
+    )
+    return Table("differences", title, head, tuple(body), note)
 
 
 def cell(row: dict[str, Any] | None, quantity: str) -> str:
@@ -92,9 +198,13 @@ def _shown(row: dict[str, Any], quantity: str) -> str:
     value = row[quantity]
     if value is None:
         return ""
+    spread = quantity == "accuracy" and row["deviation"] is not None
+    return _number(value, quantity) + (f" ± {100 * row['deviation']:.1f}" if spread else "")
+
+
+def _number(value: float, quantity: str) -> str:
     if quantity == "accuracy":
-        spread = f" ± {100 * row['deviation']:.1f}" if row["deviation"] is not None else ""
-        return f"{100 * value:.1f}{spread}"
+        return f"{100 * value:.1f}"
     return f"{value:.3g}" if quantity == "seconds" else f"{value:,.0f}"
 
 
