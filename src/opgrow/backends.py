@@ -146,6 +146,10 @@ class Backend(Protocol):
         """A problem's own rows as those of the first layer."""
         ...
 
+    def forget(self, problem: Problem) -> None:
+        """Let go of what is held for a problem."""
+        ...
+
     def session(
         self,
         layers: Sequence[Layer],
@@ -268,6 +272,9 @@ class HostBackend:
     def part(self, problem: Problem) -> HostPart:
         nothing = np.zeros((len(problem.x), 0), np.float32)
         return HostPart(problem.x, nothing, problem.target, problem.weight, self.n_threads)
+
+    def forget(self, problem: Problem) -> None:
+        """Nothing is held: the parts have all there is."""
 
     def session(
         self,

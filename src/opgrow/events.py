@@ -1,8 +1,12 @@
-"""What growth reports while it runs: events for listeners, and the record of every step."""
+"""What growth reports while it runs: events for listeners, and the record of every step.
+
+Where several networks are grown for an average, every event says which of them it belongs to (``member``,
+from 1); events of different networks may come in turns.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .network import Network
@@ -20,6 +24,7 @@ __all__ = [
     "GrowthStep",
     "PhaseStarted",
     "StepFinished",
+    "of_member",
 ]
 
 
@@ -40,6 +45,7 @@ class GrowthStep:
     accepted : whether the new part stays
     n_parameters : of the network with the new part
     train_loss : the loss on the training rows, where the method computes it in closed form
+    member : which network of an average the step belongs to, from 1
     """
 
     kind: str
@@ -61,6 +67,7 @@ class GrowthStep:
     tuning_seconds: float = 0.0
     head_operators: OperatorSet | None = None
     train_loss: float | None = None
+    member: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """The step as plain data."""
@@ -85,6 +92,8 @@ class GrowthStarted:
     n_inputs: int
     n_outputs: int
     criterion: str
+    member: int = 1
+    n_members: int = 1
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,7 @@ class PhaseStarted:
     block: int
     size: int
     operator_set: OperatorSet | None = None
+    member: int = 1
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,7 @@ class EpochFinished:
     layer: int
     block: int
     epoch: Epoch
+    member: int = 1
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,7 @@ class CandidateFinished:
     done: int
     total: int
     best: Score
+    member: int = 1
 
 
 @dataclass(frozen=True)
@@ -128,6 +140,16 @@ class GrowthFinished:
     network: Network
     score: Score
     seconds: float
+    member: int = 1
 
 
 Event = GrowthStarted | PhaseStarted | EpochFinished | CandidateFinished | StepFinished | GrowthFinished
+
+
+def of_member(event: Event, member: int, n_members: int) -> Event:
+    """The event of a growth as that of one network of several."""
+    if isinstance(event, StepFinished):
+        return StepFinished(replace(event.step, member=member))
+    if isinstance(event, GrowthStarted):
+        return replace(event, member=member, n_members=n_members)
+    return replace(event, member=member)

@@ -12,8 +12,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -74,6 +74,11 @@ class GrowthSettings:
     target: float | None = None
     logits: bool = False
     n_threads: int = 1
+
+    def with_threads(self, n_threads: int) -> Self:
+        """The same on another number of threads."""
+        fine_tuning = replace(self.fine_tuning, n_threads=n_threads)
+        return replace(self, n_threads=n_threads, fine_tuning=fine_tuning)
 
 
 @dataclass(frozen=True)

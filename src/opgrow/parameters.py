@@ -38,6 +38,9 @@ PARAMETERS = {
         Neurons of a layer's first block and of every further block.""",
     "max_neurons, max_layers": """int
         Bounds on the width of a layer and on the depth.""",
+    "n_estimators": """int
+        Networks that are grown, each with other validation rows, and averaged. The average is one network
+        with their blocks side by side.""",
     "block_threshold, layer_threshold": """float
         Least relative improvement of the score by which a new block or layer is kept.""",
     "ridge": """"auto", float or sequence of float

@@ -81,7 +81,9 @@ class Progress(Callback):
         self._display = self._close = None
 
     def on_growth_start(self, event: GrowthStarted) -> None:
-        """Start the live line."""
+        """Start the live line; of several networks, the first one does."""
+        if self._display is not None and self._display.expects(event):
+            return
         self.close()
         console = self.console or Console(stderr=True)
         if not (self.force or _is_terminal(console)):
@@ -112,9 +114,11 @@ class Progress(Callback):
             self._display.finish(event.step)
 
     def on_growth_end(self, event: GrowthFinished) -> None:
-        """Print what was grown and stop the live line."""
+        """Print what was grown, and after the last network stop the live line."""
         if self._display is not None:
             self._display.conclude(event)
+            if self._display.n_unfinished:
+                return
         self.close()
 
 
@@ -124,6 +128,7 @@ class _Display:
     def __init__(self, console: Console, started: GrowthStarted) -> None:
         self.console, self.started = console, started
         self.clock = time.perf_counter()
+        self.n_unfinished = started.n_members
         self.phase: PhaseStarted | None = None
         self.done = 0  # epochs or candidates of this phase
         self.best: Score | None = None
@@ -149,11 +154,16 @@ class _Display:
         if self.live is not None:
             self.live.stop()
 
+    def expects(self, event: GrowthStarted) -> bool:
+        """Whether this is another network of the same fit."""
+        return event.n_members > 1 and self.n_unfinished > 0
+
     def begin(self, event: PhaseStarted) -> None:
         self.phase, self.done = event, 0
 
     def advance(self, event: EpochFinished) -> None:
-        self.done = event.epoch.number
+        if self.phase is not None and event.member == self.phase.member:
+            self.done = event.epoch.number
         if event.epoch.score.better_than(self.best):
             self.best = event.epoch.score
 
@@ -167,10 +177,16 @@ class _Display:
             self.n_parameters = step.n_parameters
             if step.score.better_than(self.best):
                 self.best = step.score
-        self.console.print(step_line(step, self.started.criterion), soft_wrap=True)
+        line = step_line(step, self.started.criterion)
+        if self.started.n_members > 1:
+            line = Text(f"network {step.member}  ").append_text(line)
+        self.console.print(line, soft_wrap=True)
 
     def conclude(self, event: GrowthFinished) -> None:
+        self.n_unfinished -= 1
         network, name = event.network, self.started.method
+        if self.started.n_members > 1:
+            name = f"{name} {event.member} of {self.started.n_members}"
         self.console.print(
             f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
             f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s",
@@ -183,6 +199,8 @@ class _Display:
         """Two rows: what is being done, and how far it is; called by the thread that draws."""
         phase, seconds = self.phase, time.perf_counter() - self.clock
         doing, standing = [self.started.method], [f"{seconds:.0f} s"]
+        if phase is not None and self.started.n_members > 1:
+            doing.append(f"network {phase.member} of {self.started.n_members}")
         if phase is not None and phase.phase == "search":
             doing += [_place(phase.layer, phase.block), f"searching {phase.size} operator sets"]
         elif phase is not None:
@@ -238,7 +256,9 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     """
     table = Table(title="Growth", title_justify="left", title_style="bold", box=None)
     table.pad_edge, table.collapse_padding = False, True
-    for name in ("layer", "block"):
+    history = list(history)
+    several = any(step.member > 1 for step in history)
+    for name in (*(["net"] if several else []), "layer", "block"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(
         "operators", min_width=16
@@ -254,6 +274,7 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
             head = "" if step.head_operators is None else f"\nhead {step.head_operators}"
             operators = f"{step.operator_set}{head}".replace("/", " / ")
         table.add_row(
+            *([str(step.member)] if several else []),
             "all" if step.kind == "fine-tune" else str(step.layer),
             f"pass {step.block}" if step.kind == "search" else str(step.block or ""),
             operators,

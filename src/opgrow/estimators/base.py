@@ -8,9 +8,12 @@ A family of methods is a subclass of `GrowingEstimator` with an ``__init__`` tha
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,11 +23,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..backends import Backend
-from ..callbacks import broadcast, check_callbacks
+from ..averaging import average, fold_rows
+from ..backends import Backend, HostBackend
+from ..callbacks import Callback, broadcast, check_callbacks
 from ..devices import choose_backend, prediction_device
-from ..events import GrowthStep
+from ..events import Event, GrowthStep, of_member
 from ..growth import GrowthSettings, Method, Problem
+from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
@@ -37,6 +42,32 @@ MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
 #: Inputs, which of their rows are meant (None: all), and the targets and weights of these.
 _Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
+#: Rows for training (None: all) and for validation (None: no rows, or others).
+_Division = tuple[np.ndarray | None, np.ndarray | None]
+
+
+def _taken(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    return values if rows is None else values[rows]
+
+
+class _Listeners:
+    """Hands the events of networks that grow side by side to callbacks, one at a time.
+
+    Once closed, as after an error or an interruption, it ends those that still grow.
+    """
+
+    def __init__(self, callbacks: Sequence[Callback], n_networks: int) -> None:
+        self.callbacks, self.n_networks = callbacks, n_networks
+        self.lock, self.closed = threading.Lock(), False
+
+    def hear(self, member: int, event: Event) -> None:
+        with self.lock:
+            if self.closed:
+                raise RuntimeError("the fit that this network belongs to is over")
+            broadcast(of_member(event, member, self.n_networks), self.callbacks)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class GrowingEstimator(BaseEstimator):
@@ -65,6 +96,10 @@ class GrowingEstimator(BaseEstimator):
         """Fill in what `_settings` returned where it depends on the size of the data."""
         return settings
 
+    def _n_networks(self) -> int:
+        """How many networks are grown and averaged."""
+        return 1
+
     # --- fitting ---
 
     def _fit(
@@ -83,16 +118,16 @@ class GrowingEstimator(BaseEstimator):
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
-        train: _Data = x, None, target, weight
-        held: _Data | None = None
-        if validation is not None:
-            held = validation[0], None, validation[1], np.ones(len(validation[0]))
-        elif self.validation_fraction > 0:
-            rng = np.random.default_rng([seed, 0])
-            most, rest = split_rows(len(x), self.validation_fraction, codes, rng)
-            if len(rest) >= MIN_VALIDATION_ROWS:
-                train, held = (x, most, target[most], weight[most]), (x, rest, target[rest], weight[rest])
-        shift, spread = self._target_constants(*train[2:])
+        n_networks = self._n_networks()
+        divisions: list[_Division] = [(None, None)] * n_networks
+        if validation is None:
+            divisions = self._divisions(len(x), codes, n_networks, np.random.default_rng([seed, 0]))
+        # One network learns nothing of its validation rows; to several each row is known to most of them.
+        seen = divisions[0][0] if n_networks == 1 else None
+        shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
+        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+        if self.standardize:
+            constants = backend.moments(x, seen, _taken(weight, seen))
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
@@ -100,11 +135,18 @@ class GrowingEstimator(BaseEstimator):
             scaled = np.ascontiguousarray((target - shift) / spread, np.float32)
             return backend.problem(x, rows, scaled, share, constants, validation)
 
-        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
-        if self.standardize:
-            constants = backend.moments(x, train[1], train[3])
-        problem = prepare(train, None if held is None else prepare(held))
-        network = self._grow(problem, self._complete(settings, problem), seed, backend)
+        def problem_of(division: _Division) -> Problem:
+            most, rest = division
+            held: _Data | None = None
+            if validation is not None:
+                held = validation[0], None, validation[1], np.ones(len(validation[0]))
+            elif rest is not None:
+                held = x, rest, target[rest], weight[rest]
+            train = x, most, _taken(target, most), _taken(weight, most)
+            return prepare(train, None if held is None else prepare(held))
+
+        problems = [partial(problem_of, division) for division in divisions]
+        network = self._grow(problems, settings, seed, backend)
         network.input_mean.copy_(torch.from_numpy(constants[0]))
         network.input_scale.copy_(torch.from_numpy(constants[1]))
         if codes is None:
@@ -112,26 +154,65 @@ class GrowingEstimator(BaseEstimator):
         self.network_ = network
         return self
 
-    def _grow(self, problem: Problem, settings: GrowthSettings, seed: int, backend: Backend) -> Network:
+    def _divisions(
+        self, n_rows: int, codes: np.ndarray | None, n_networks: int, rng: np.random.Generator
+    ) -> list[_Division]:
+        """Rows for training and for validation of each network; (None, None) where all of them train."""
+        fraction = self.validation_fraction
+        if fraction == 0:
+            return [(None, None)] * n_networks
+        if n_networks == 1:
+            found = [split_rows(n_rows, fraction, codes, rng)]
+        else:
+            found = fold_rows(n_rows, n_networks, fraction, codes, rng)
+        return [d if len(d[1]) >= MIN_VALIDATION_ROWS else (None, None) for d in found]
+
+    def _grow(
+        self,
+        problems: Sequence[Callable[[], Problem]],
+        settings: GrowthSettings,
+        seed: int,
+        backend: Backend,
+    ) -> Network:
+        """Grow a network from each problem; several become their average."""
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             from ..progress import Progress
 
             callbacks.append(Progress())
         backend.warm_up()
+        n_networks, n_threads = len(problems), 1
+        if n_networks > 1 and isinstance(backend, HostBackend):
+            # Networks side by side, a thread for each, are quicker than threads within one.
+            n_threads = settings.n_threads
+            settings, backend = settings.with_threads(1), HostBackend(1)
+        listeners = _Listeners(callbacks, n_networks)
+
+        def grow(number: int) -> tuple[Network, list[GrowthStep]]:
+            problem, member = problems[number](), number + 1
+            growth = self._method.growth(
+                problem,
+                self._method,
+                self._complete(settings, problem),
+                seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
+                partial(listeners.hear, member),
+                backend,
+            )
+            network = growth.run()
+            backend.forget(problem)
+            return network, [replace(step, member=member) for step in growth.steps]
+
         with ExitStack() as stack:
             for callback in callbacks:
                 stack.callback(callback.close)
-            method = self._method
-            growth = method.growth(
-                problem, method, settings, seed, lambda event: broadcast(event, callbacks), backend
-            )
+            stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
             with torch.random.fork_rng(devices=[]):
-                network = growth.run()
+                grown = run_all([partial(grow, number) for number in range(n_networks)], n_threads)
         loss = settings.fine_tuning.loss
-        self.history_, self.loss_ = growth.steps, "custom" if callable(loss) else loss
-        return network
+        self.history_ = [step for _, steps in grown for step in steps]
+        self.loss_ = "custom" if callable(loss) else loss
+        return grown[0][0] if n_networks == 1 else average([network for network, _ in grown])
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])

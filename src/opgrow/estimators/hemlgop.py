@@ -52,7 +52,8 @@ class BlockEstimator(GrowingEstimator):
         n_min: int = 40,
         n_step: int = 20,
         max_neurons: int = 200,
-        max_layers: int = 2,
+        max_layers: int | str = "auto",
+        n_estimators: int = 1,
         block_threshold: float = 1e-4,
         layer_threshold: float = 1e-4,
         ridge: str | float | Sequence[float] = "auto",
@@ -130,6 +131,9 @@ class BlockEstimator(GrowingEstimator):
             raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         return cls(**(settings | changes))
 
+    def _n_networks(self) -> int:
+        return int(self.n_estimators)
+
     def _settings(self, classification: bool) -> BlockSettings:
         return translate(self, classification)
 
@@ -139,8 +143,15 @@ class BlockEstimator(GrowingEstimator):
 
 def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
-    for name in ("n_min", "n_step", "max_neurons", "max_layers", "n_draws"):
+    for name in ("n_min", "n_step", "max_neurons", "n_estimators", "n_draws"):
         check_integer(name, getattr(p, name), 1)
+    max_layers = (2 if p.n_estimators == 1 else 1) if is_auto(p.max_layers) else p.max_layers
+    check_integer("max_layers", max_layers, 1, " or 'auto'")
+    if max_layers > 1 and p.n_estimators > 1:
+        raise ValueError(
+            f"n_estimators={p.n_estimators} averages networks with one layer each: max_layers must be 1 or "
+            f"'auto', got {max_layers}"
+        )
     for name in ("block_threshold", "layer_threshold"):
         check_number(name, getattr(p, name), -np.inf, np.inf)
     scores = SCORES if classification else tuple(s for s in SCORES if s != "accuracy")
@@ -166,7 +177,7 @@ def translate(p: Any, classification: bool) -> BlockSettings:
         n_min=int(p.n_min),
         n_step=int(p.n_step),
         max_neurons=int(p.max_neurons),
-        max_layers=int(p.max_layers),
+        max_layers=int(max_layers),
         block_threshold=float(p.block_threshold),
         layer_threshold=float(p.layer_threshold),
         dropouts=dropouts_of(p),
@@ -207,9 +218,15 @@ _SUMMARIES = {
 }
 
 
+_TEXTS = {
+    "max_neurons, max_layers": """int; the latter or "auto"
+        Bounds on the width of a layer and on the depth. "auto" is 2, and 1 where networks are averaged."""
+}
+
+
 def _text(name: str, base: type[BlockEstimator]) -> str:
     kind = "Classifier" if issubclass(base, ClassifierFace) else "Regressor"
-    return documentation(_SUMMARIES[name], name + kind, base.__init__, "n_min=10, n_step=5")
+    return documentation(_SUMMARIES[name], name + kind, base.__init__, "n_min=10, n_step=5", _TEXTS)
 
 
 class HeMLGOPClassifier(BlockClassifier):

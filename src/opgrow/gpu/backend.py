@@ -69,6 +69,10 @@ class DeviceBackend:
             known = self._sources[id(problem)] = problem, source
         return DevicePart(known[1])
 
+    def forget(self, problem: Problem) -> None:
+        for known in (problem, problem.validation):
+            self._sources.pop(id(known), None)
+
     def session(
         self,
         layers: Sequence[Layer],

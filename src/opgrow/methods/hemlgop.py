@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from torch import nn
@@ -54,6 +55,11 @@ class BlockSettings(GrowthSettings):
     max_neurons: int = 200
     block_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
+
+    def with_threads(self, n_threads: int) -> Self:
+        search = replace(self.search, n_threads=n_threads)
+        tuning = replace(self.tuning, n_threads=n_threads)
+        return replace(super().with_threads(n_threads), search=search, tuning=tuning)
 
 
 @dataclass(frozen=True)

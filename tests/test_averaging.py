@@ -1,0 +1,183 @@
+"""Several networks divide the rows among them, grow side by side, and become one network."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_diabetes, load_iris
+
+import opgrow
+from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
+from opgrow.averaging import average, fold_rows
+from opgrow.callbacks import Callback
+from opgrow.network import Block, Layer, Network
+from opgrow.operators import OperatorSet
+
+X, Y = load_iris(return_X_y=True)
+SHORT = {"n_min": 4, "n_step": 2, "max_neurons": 6, "epochs": (2,), "learning_rates": (0.01,)}
+
+
+def classifier(**changes):
+    return HeMLGOPClassifier(**({"n_estimators": 3, "random_state": 0, **SHORT} | changes))
+
+
+# --- rows ---
+
+
+@given(st.integers(4, 60), st.integers(1, 9), st.integers(1, 4), st.sampled_from([0.1, 0.2, 0.34, 0.5]))
+def test_rows_are_held_back_once_in_every_division(n_rows, n_networks, n_classes, fraction):
+    rng = np.random.default_rng(n_rows)
+    codes = rng.integers(0, n_classes, n_rows)
+    found = fold_rows(n_rows, n_networks, fraction, codes, rng)
+    assert len(found) == n_networks
+    n_folds = round(1 / fraction)
+    for start in range(0, n_networks - n_folds + 1, n_folds):
+        held = np.concatenate([rest for _, rest in found[start : start + n_folds]])
+        common = np.bincount(codes)[codes] > 1
+        assert sorted(held) == np.flatnonzero(common).tolist()
+    for most, rest in found:
+        assert sorted(np.concatenate([most, rest])) == list(range(n_rows))
+        assert len(rest) <= np.ceil(n_rows / n_folds)
+        assert set(codes[most]) == set(codes)
+
+
+def test_classes_are_held_back_evenly():
+    codes = np.repeat([0, 1, 2], [50, 25, 5])
+    for _, rest in fold_rows(80, 5, 0.2, codes, np.random.default_rng(0)):
+        assert np.bincount(codes[rest]).tolist() == [10, 5, 1]
+
+
+def test_rows_are_divided_anew_when_folds_run_out():
+    found = fold_rows(40, 4, 0.5, None, np.random.default_rng(0))
+    assert not np.array_equal(found[0][1], found[2][1])
+
+
+# --- networks ---
+
+
+def network(widths, seed):
+    torch.manual_seed(seed)
+    sets = [OperatorSet("gaussian", "maximum", "tanh"), OperatorSet("multiplication", "sum", "sigmoid")]
+    made = Network(5, 3, [Layer([Block(5, d, s) for d, s in zip(widths, sets, strict=True)])])
+    for block in made.hidden[0]:
+        block.norm.running_mean.normal_()
+        block.norm.running_var.uniform_(0.5, 2)
+    return made.eval()
+
+
+def test_the_average_computes_the_mean_of_the_outputs():
+    members = [network((4, 2), 0), network((3, 5), 1), network((1, 1), 2)]
+    x = torch.randn(20, 5)
+    merged = average(members)
+    with torch.no_grad():
+        torch.testing.assert_close(merged(x), torch.stack([m(x) for m in members]).mean(dim=0))
+    assert merged.topology() == "5-16-3"
+    assert not merged.training
+
+
+# --- estimators ---
+
+
+def test_the_average_of_several_networks_is_one_network(tmp_path):
+    model = classifier().fit(X, Y)
+    widths = {step.member: step.n_neurons for step in model.history_ if step.kind == "layer"}
+    assert sorted(widths) == [1, 2, 3]
+    assert model.network_.topology() == f"4-{sum(widths.values())}-3"
+    assert model.score(X, Y) > 0.9
+    model.save(tmp_path / "model.safetensors")
+    again = opgrow.load(tmp_path / "model.safetensors")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert [step.member for step in again.history_] == [step.member for step in model.history_]
+
+
+def test_threads_do_not_change_anything():
+    one, two = (classifier(n_jobs=n).fit(X, Y).predict_proba(X) for n in (1, 2))
+    assert np.array_equal(one, two)
+
+
+def test_the_same_seed_gives_the_same_network():
+    first, again, other = (classifier(random_state=seed).fit(X, Y).predict_proba(X) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_networks_differ_where_they_share_their_rows():
+    seen = Members()
+    model = classifier(n_estimators=2, callbacks=[seen]).fit(X[::2], Y[::2], eval_set=(X[1::2], Y[1::2]))
+    assert [(event.n_rows, event.n_validation) for event in seen.started] == [(75, 75)] * 2
+    blocks = list(model.network_.hidden[0])
+    starts = [next(b for b in blocks if b.n_neurons == 4), [b for b in blocks if b.n_neurons == 4][-1]]
+    assert not torch.equal(starts[0].weight, starts[1].weight)
+
+
+def test_averages_of_regressions_have_the_units_of_the_target():
+    x, y = load_diabetes(return_X_y=True)
+    model = HeMLGOPRegressor(n_estimators=3, random_state=0, **SHORT).fit(x, y)
+    assert model.score(x, y) > 0.3
+    assert model.network_.output_scale is not None
+
+
+def test_networks_with_several_layers_cannot_be_averaged():
+    with pytest.raises(ValueError, match="n_estimators=3 averages networks with one layer each: max_layers"):
+        classifier(max_layers=2).fit(X, Y)
+    with pytest.raises(ValueError, match="n_estimators must be an integer of at least 1, got 0"):
+        classifier(n_estimators=0).fit(X, Y)
+    with pytest.raises(ValueError, match="max_layers must be an integer of at least 1 or 'auto', got 'deep'"):
+        classifier(max_layers="deep").fit(X, Y)
+
+
+def test_too_few_rows_are_not_divided():
+    seen = Members()
+    HoMLRNClassifier(n_estimators=2, callbacks=[seen], **SHORT).fit(X[::10], Y[::10])
+    assert [(event.n_rows, event.n_validation) for event in seen.started] == [(15, 0)] * 2
+
+
+# --- events ---
+
+
+class Members(Callback):
+    """Remembers which network an event belongs to, and whether two came at the same time."""
+
+    def __init__(self):
+        self.started, self.members, self.busy = [], [], threading.Lock()
+
+    def on_growth_start(self, event):
+        self.started.append(event)
+
+    def on_epoch_end(self, event):
+        assert self.busy.acquire(blocking=False)
+        self.members.append(event.member)
+        self.busy.release()
+
+    def on_step_end(self, event):
+        self.members.append(event.step.member)
+
+
+def test_events_say_which_network_they_belong_to():
+    seen = Members()
+    classifier(callbacks=[seen], n_jobs=2).fit(X, Y)
+    assert {event.member for event in seen.started} == set(seen.members) == {1, 2, 3}
+    assert all(event.n_members == 3 for event in seen.started)
+    assert [event.n_validation for event in seen.started] == [30] * 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_ends_all_networks(n_jobs):
+    class Fails(Callback):
+        n_steps = 0
+
+        def on_step_end(self, event):
+            type(self).n_steps += 1
+            if event.step.member == 1:
+                raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        classifier(n_estimators=8, n_jobs=n_jobs, callbacks=[Fails()]).fit(X, Y)
+    time.sleep(0.3)
+    assert Fails.n_steps < 2 * 8  # the others did not grow to their end, and most did not begin
