@@ -138,6 +138,43 @@ def test_too_few_rows_are_not_divided():
     assert [(event.n_rows, event.n_validation) for event in seen.started] == [(15, 0)] * 2
 
 
+# --- distillation ---
+
+
+def test_a_student_takes_the_place_of_the_average(tmp_path):
+    model = classifier(distill=5).fit(X, Y)
+    assert model.network_.topology() == "4-5-3"
+    assert sorted({step.member for step in model.history_}) == [1, 2, 3, 4]
+    assert model.score(X, Y) > 0.9
+    model.save(tmp_path / "model.safetensors")
+    assert np.array_equal(
+        opgrow.load(tmp_path / "model.safetensors").predict_proba(X), model.predict_proba(X)
+    )
+
+
+def test_a_student_says_what_its_teachers_say():
+    given = {"n_estimators": 3, "random_state": 0, "n_min": 20, "max_neurons": 20}
+    flipped = Y.copy()
+    flipped[::10] = (flipped[::10] + 1) % 3  # what the teachers do not learn, the student cannot know
+    teacher = HeMLGOPClassifier(**given).fit(X, flipped).predict_proba(X)
+    student = HeMLGOPClassifier(distill=20, **given).fit(X, flipped).predict_proba(X)
+    alone = HeMLGOPClassifier(max_layers=1, **(given | {"n_estimators": 1})).fit(X, flipped).predict_proba(X)
+    assert np.abs(student - teacher).mean() < 0.5 * np.abs(alone - teacher).mean()
+
+
+def test_one_network_can_be_a_teacher():
+    x, y = load_diabetes(return_X_y=True)
+    model = HeMLGOPRegressor(distill=3, random_state=0, **SHORT).fit(x, y)
+    assert model.network_.topology() == "10-3-1"
+    assert model.score(x, y) > 0.3
+    assert [step.member for step in model.history_ if step.kind == "layer"][-1] == 2
+
+
+def test_a_student_has_neurons():
+    with pytest.raises(ValueError, match="distill must be an integer of at least 1 or None, got 0"):
+        classifier(distill=0).fit(X, Y)
+
+
 # --- events ---
 
 

@@ -41,6 +41,9 @@ PARAMETERS = {
     "n_estimators": """int
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",
+    "distill": """int or None
+        Neurons of one more network, which learns from what the others say of the training rows and takes
+        their place: it is nearly as good as an average, and much smaller.""",
     "block_threshold, layer_threshold": """float
         Least relative improvement of the score by which a new block or layer is kept.""",
     "ridge": """"auto", float or sequence of float

@@ -46,6 +46,20 @@ _Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 _Division = tuple[np.ndarray | None, np.ndarray | None]
 
 
+def _set_constants(
+    network: Network,
+    inputs: tuple[np.ndarray, np.ndarray],
+    shift: np.ndarray,
+    spread: np.ndarray,
+    regression: bool,
+) -> None:
+    """Tell a network what its inputs were standardised by and, for regression, its targets."""
+    network.input_mean.copy_(torch.from_numpy(inputs[0]))
+    network.input_scale.copy_(torch.from_numpy(inputs[1]))
+    if regression:
+        network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
+
+
 def _taken(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
     return values if rows is None else values[rows]
 
@@ -100,6 +114,10 @@ class GrowingEstimator(BaseEstimator):
         """How many networks are grown and averaged."""
         return 1
 
+    def _student(self, settings: Any) -> GrowthSettings | None:
+        """Settings of a network that is grown from what the others say, and takes their place."""
+        return None
+
     # --- fitting ---
 
     def _fit(
@@ -145,12 +163,15 @@ class GrowingEstimator(BaseEstimator):
             train = x, most, _taken(target, most), _taken(weight, most)
             return prepare(train, None if held is None else prepare(held))
 
+        def distilled(teacher: Network) -> Problem:
+            """All rows, with what the teacher says of them for targets."""
+            _set_constants(teacher, constants, shift, spread, codes is None)
+            said = self._predictions(teacher, x)
+            return prepare((x, None, said, weight))
+
         problems = [partial(problem_of, division) for division in divisions]
-        network = self._grow(problems, settings, seed, backend)
-        network.input_mean.copy_(torch.from_numpy(constants[0]))
-        network.input_scale.copy_(torch.from_numpy(constants[1]))
-        if codes is None:
-            network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
+        network = self._grow(problems, distilled, settings, seed, backend)
+        _set_constants(network, constants, shift, spread, codes is None)
         self.network_ = network
         return self
 
@@ -170,26 +191,28 @@ class GrowingEstimator(BaseEstimator):
     def _grow(
         self,
         problems: Sequence[Callable[[], Problem]],
+        distilled: Callable[[Network], Problem],
         settings: GrowthSettings,
         seed: int,
         backend: Backend,
     ) -> Network:
-        """Grow a network from each problem; several become their average."""
+        """Grow a network from each problem; several become their average, or one that learns from it."""
         callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             from ..progress import Progress
 
             callbacks.append(Progress())
         backend.warm_up()
-        n_networks, n_threads = len(problems), 1
-        if n_networks > 1 and isinstance(backend, HostBackend):
-            # Networks side by side, a thread for each, are quicker than threads within one.
-            n_threads = settings.n_threads
-            settings, backend = settings.with_threads(1), HostBackend(1)
-        listeners = _Listeners(callbacks, n_networks)
+        n_networks, student = len(problems), self._student(settings)
+        listeners = _Listeners(callbacks, n_networks + (student is not None))
+        steps: dict[int, list[GrowthStep]] = {}
+        loss = settings.fine_tuning.loss
+        self.loss_ = "custom" if callable(loss) else loss
 
-        def grow(number: int) -> tuple[Network, list[GrowthStep]]:
-            problem, member = problems[number](), number + 1
+        def grow(
+            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
+        ) -> Network:
+            problem, member = make(), number + 1
             growth = self._method.growth(
                 problem,
                 self._method,
@@ -200,19 +223,27 @@ class GrowingEstimator(BaseEstimator):
             )
             network = growth.run()
             backend.forget(problem)
-            return network, [replace(step, member=member) for step in growth.steps]
+            steps[number] = [replace(step, member=member) for step in growth.steps]
+            return network
 
+        n_threads, each, where = 1, settings, backend
+        if n_networks > 1 and isinstance(backend, HostBackend):
+            # Networks side by side, a thread for each, are quicker than threads within one.
+            n_threads, each, where = settings.n_threads, settings.with_threads(1), HostBackend(1)
         with ExitStack() as stack:
             for callback in callbacks:
                 stack.callback(callback.close)
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
-            with torch.random.fork_rng(devices=[]):
-                grown = run_all([partial(grow, number) for number in range(n_networks)], n_threads)
-        loss = settings.fine_tuning.loss
-        self.history_ = [step for _, steps in grown for step in steps]
-        self.loss_ = "custom" if callable(loss) else loss
-        return grown[0][0] if n_networks == 1 else average([network for network, _ in grown])
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            tasks = [partial(grow, number, make, each, where) for number, make in enumerate(problems)]
+            grown = run_all(tasks, n_threads)
+            network = grown[0] if n_networks == 1 else average(grown)
+            if student is not None:
+                teacher = network
+                network = grow(n_networks, lambda: distilled(teacher), student, backend)
+        self.history_ = [step for number in sorted(steps) for step in steps[number]]
+        return network
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])
@@ -241,8 +272,15 @@ class GrowingEstimator(BaseEstimator):
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
         x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
+        return self._network_outputs(self.network_, x)
+
+    def _predictions(self, network: Network, x: np.ndarray) -> np.ndarray:
+        """What a network says of rows, as targets have it: (n, outputs)."""
+        return self._network_outputs(network, x)
+
+    def _network_outputs(self, network: Network, x: np.ndarray) -> np.ndarray:
         device = prediction_device(self.device, x.size)
-        network = self.network_ if device.type == "cpu" else deepcopy(self.network_).to(device)
+        network = network if device.type == "cpu" else deepcopy(network).to(device)
         with torch.no_grad():
             parts = [
                 network(torch.from_numpy(np.array(x[start : start + _PREDICT_ROWS])).to(device)).cpu()
@@ -313,6 +351,9 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         self._fit(x, one_hot(codes, len(classes)), weight, codes, validation)
         self.classes_ = classes
         return self
+
+    def _predictions(self, network: Network, x: np.ndarray) -> np.ndarray:
+        return probabilities(self.loss_, self._network_outputs(network, x))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of shape (n_samples, n_classes)."""

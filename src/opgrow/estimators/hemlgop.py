@@ -54,6 +54,7 @@ class BlockEstimator(GrowingEstimator):
         max_neurons: int = 200,
         max_layers: int | str = "auto",
         n_estimators: int = 1,
+        distill: int | None = None,
         block_threshold: float = 1e-4,
         layer_threshold: float = 1e-4,
         ridge: str | float | Sequence[float] = "auto",
@@ -134,6 +135,13 @@ class BlockEstimator(GrowingEstimator):
     def _n_networks(self) -> int:
         return int(self.n_estimators)
 
+    def _student(self, settings: BlockSettings) -> BlockSettings | None:
+        if self.distill is None:
+            return None
+        size = int(self.distill)
+        tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
+        return replace(settings, tuning=tuning, dropouts=(0.0,), n_min=size, max_neurons=size, max_layers=1)
+
     def _settings(self, classification: bool) -> BlockSettings:
         return translate(self, classification)
 
@@ -145,6 +153,8 @@ def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
     for name in ("n_min", "n_step", "max_neurons", "n_estimators", "n_draws"):
         check_integer(name, getattr(p, name), 1)
+    if p.distill is not None:
+        check_integer("distill", p.distill, 1, " or None")
     max_layers = (2 if p.n_estimators == 1 else 1) if is_auto(p.max_layers) else p.max_layers
     check_integer("max_layers", max_layers, 1, " or 'auto'")
     if max_layers > 1 and p.n_estimators > 1:
