@@ -23,8 +23,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: env  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
-test: lint  ## lint, types, tests and the examples in the docstrings
-	$(BIN)/python -m pytest --doctest-modules src tests $(PYTEST_ARGS)
+test: lint  ## lint, types, tests and the examples in the docstrings, on all cores
+	@$(BIN)/python -c "from opgrow.kernels.warmup import warm_up; warm_up()"
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
 lint: env  ## ruff (rules and format) and mypy
 	$(BIN)/ruff check .

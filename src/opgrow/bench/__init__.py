@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,61 +117,40 @@ _Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; wha
 _Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores.")]
 
 
-@app.command()
-def paper(
-    datasets: _Datasets = "pima,cmc,yeast",
-    data: _Data = None,
-    models: _Models = "methods",
-    out: _Out = Path("results"),
-    protocol: _Protocol = "paper",
-    splits: _Splits = None,
-    select: _Select = "inner",
-    inner: _Inner = False,
-    budget: _Budget = "10m",
-    device: _Device = "auto",
-    jobs: _Jobs = -1,
-    as_json: _Json = False,
-) -> None:
-    """Run the study of the HeMLGOP paper and put its published figures beside ours."""
-    _run_study(locals())
+def _study_command(
+    default_models: str, default_out: str, default_protocol: str, default_select: str
+) -> Callable[..., None]:
+    """A command that runs a study: they differ in what they do when nothing else is asked for."""
+
+    def command(
+        datasets: _Datasets = "pima,cmc,yeast",
+        data: _Data = None,
+        models: _Models = default_models,
+        out: _Out = Path(default_out),
+        protocol: _Protocol = default_protocol,
+        splits: _Splits = None,
+        select: _Select = default_select,
+        inner: _Inner = False,
+        budget: _Budget = "10m",
+        device: _Device = "auto",
+        jobs: _Jobs = -1,
+        as_json: _Json = False,
+    ) -> None:
+        _run_study(locals())
+
+    return command
 
 
-@app.command()
-def peers(
-    datasets: _Datasets = "pima,cmc,yeast",
-    data: _Data = None,
-    models: _Models = "HeMLGOP,HeMLRN,PMLP,peers",
-    out: _Out = Path("results-peers"),
-    protocol: _Protocol = "splits",
-    splits: _Splits = None,
-    select: _Select = "none",
-    inner: _Inner = False,
-    budget: _Budget = "10m",
-    device: _Device = "auto",
-    jobs: _Jobs = -1,
-    as_json: _Json = False,
-) -> None:
-    """Compare with what people use today: linear models, SVM, forest, boosting, multilayer perceptrons."""
-    _run_study(locals())
-
-
-@app.command()
-def ablations(
-    datasets: _Datasets = "pima,cmc,yeast",
-    data: _Data = None,
-    models: _Models = "ablations",
-    out: _Out = Path("results-ablations"),
-    protocol: _Protocol = "splits",
-    splits: _Splits = None,
-    select: _Select = "none",
-    inner: _Inner = False,
-    budget: _Budget = "10m",
-    device: _Device = "auto",
-    jobs: _Jobs = -1,
-    as_json: _Json = False,
-) -> None:
-    """Change one thing of HeMLGOP at a time: draws, weights, tuning, blocks, heterogeneity."""
-    _run_study(locals())
+app.command("paper", help="Run the study of the HeMLGOP paper and put its published figures beside ours.")(
+    _study_command("methods", "results", "paper", "inner")
+)
+app.command(
+    "peers",
+    help="Compare with what people use today: linear models, SVM, forest, boosting, multilayer perceptrons.",
+)(_study_command("HeMLGOP,HeMLRN,PMLP,peers", "results-peers", "splits", "none"))
+app.command(
+    "ablations", help="Change one thing of HeMLGOP at a time: draws, weights, tuning, blocks, heterogeneity."
+)(_study_command("ablations", "results-ablations", "splits", "none"))
 
 
 def _run_study(given: dict[str, Any]) -> None:
