@@ -10,12 +10,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
 
 import opgrow
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.averaging import average, fold_rows
 from opgrow.callbacks import Callback
+from opgrow.estimators.presets import PRESETS, preset_of, student_size
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
 
@@ -126,7 +129,7 @@ def test_averages_of_regressions_have_the_units_of_the_target():
 def test_networks_with_several_layers_cannot_be_averaged():
     with pytest.raises(ValueError, match="n_estimators=3 averages networks with one layer each: max_layers"):
         classifier(max_layers=2).fit(X, Y)
-    with pytest.raises(ValueError, match="n_estimators must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_estimators must be an integer of at least 1 or 'auto', got 0"):
         classifier(n_estimators=0).fit(X, Y)
     with pytest.raises(ValueError, match="max_layers must be an integer of at least 1 or 'auto', got 'deep'"):
         classifier(max_layers="deep").fit(X, Y)
@@ -171,8 +174,45 @@ def test_one_network_can_be_a_teacher():
 
 
 def test_a_student_has_neurons():
-    with pytest.raises(ValueError, match="distill must be an integer of at least 1 or None, got 0"):
+    with pytest.raises(ValueError, match="distill must be an integer of at least 1, None or 'auto', got 0"):
         classifier(distill=0).fit(X, Y)
+
+
+# --- presets ---
+
+
+def test_a_compact_network_has_few_parameters():
+    x, y = load_wine(return_X_y=True)
+    short = {"epochs": (2,), "learning_rates": (0.01,), "max_neurons": 20}
+    model = HeMLGOPClassifier(preset="compact", random_state=0, **short).fit(x, y)
+    assert 400 < model.network_.n_parameters() <= 500
+    assert model.history_[-1].member == 6
+
+
+def test_a_balanced_network_has_at_most_a_tenth_of_a_perceptron():
+    model = HeMLGOPClassifier(preset="balanced", random_state=0, **SHORT).fit(X, Y)
+    assert model.history_[-1].member == 5  # the average is small enough
+    with pytest.warns(ConvergenceWarning):
+        perceptron = MLPClassifier((200, 200), max_iter=1).fit(X, Y)
+    size = sum(a.size for a in [*perceptron.coefs_, *perceptron.intercepts_])
+    assert PRESETS["balanced"].allowed(4, 3) == size // 10
+    wide = network((100, 150), 0)
+    most = PRESETS["balanced"].allowed(5, 3)
+    asked = HeMLGOPClassifier(preset="balanced")
+    assert student_size(asked, wide) is None
+    assert student_size(asked, average([wide] * 3)) == min(200, (most - 3) // 11)
+    assert student_size(HeMLGOPClassifier(preset="balanced", distill=None), average([wide] * 3)) is None
+
+
+def test_parameters_of_their_own_come_before_those_of_a_preset():
+    found = preset_of(HeMLGOPClassifier(preset="accurate", n_min=7, n_estimators=2))
+    assert (found.n_min, found.n_step, found.n_estimators, found.max_layers) == (7, 20, 2, 1)
+    alone = preset_of(HeMLGOPClassifier())
+    assert (alone.n_min, alone.n_step, alone.n_estimators, alone.max_layers) == (40, 20, 1, 2)
+    with pytest.raises(
+        ValueError, match="preset must be one of None, 'compact', 'balanced', 'accurate', got"
+    ):
+        HeMLGOPClassifier(preset="tiny").fit(X, Y)
 
 
 # --- events ---

@@ -38,12 +38,17 @@ PARAMETERS = {
         Neurons of a layer's first block and of every further block.""",
     "max_neurons, max_layers": """int
         Bounds on the width of a layer and on the depth.""",
-    "n_estimators": """int
+    "preset": """{"compact", "balanced", "accurate"} or None
+        Values of the parameters that are "auto". None grows one network as the paper does. "compact" and
+        "balanced" average 5 networks and, where the average has more parameters than they allow (500; a
+        tenth of those of a multilayer perceptron with 200 + 200 neurons), let a smaller one learn from it.
+        "accurate" averages 10.""",
+    "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",
-    "distill": """int or None
+    "distill": """"auto", int or None
         Neurons of one more network, which learns from what the others say of the training rows and takes
-        their place: it is nearly as good as an average, and much smaller.""",
+        their place: it is nearly as good as an average, and much smaller. None: there is none.""",
     "block_threshold, layer_threshold": """float
         Least relative improvement of the score by which a new block or layer is kept.""",
     "ridge": """"auto", float or sequence of float

@@ -128,7 +128,7 @@ class _Display:
     def __init__(self, console: Console, started: GrowthStarted) -> None:
         self.console, self.started = console, started
         self.clock = time.perf_counter()
-        self.n_unfinished = started.n_members
+        self.n_unfinished = started.n_members + 1 - started.member
         self.phase: PhaseStarted | None = None
         self.done = 0  # epochs or candidates of this phase
         self.best: Score | None = None

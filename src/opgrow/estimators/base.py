@@ -114,8 +114,8 @@ class GrowingEstimator(BaseEstimator):
         """How many networks are grown and averaged."""
         return 1
 
-    def _student(self, settings: Any) -> GrowthSettings | None:
-        """Settings of a network that is grown from what the others say, and takes their place."""
+    def _student(self, settings: Any, network: Network) -> GrowthSettings | None:
+        """Settings of a network that learns from the grown one, or from the average, and takes its place."""
         return None
 
     # --- fitting ---
@@ -203,8 +203,8 @@ class GrowingEstimator(BaseEstimator):
 
             callbacks.append(Progress())
         backend.warm_up()
-        n_networks, student = len(problems), self._student(settings)
-        listeners = _Listeners(callbacks, n_networks + (student is not None))
+        n_networks = len(problems)
+        listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
         loss = settings.fine_tuning.loss
         self.loss_ = "custom" if callable(loss) else loss
@@ -239,7 +239,9 @@ class GrowingEstimator(BaseEstimator):
             tasks = [partial(grow, number, make, each, where) for number, make in enumerate(problems)]
             grown = run_all(tasks, n_threads)
             network = grown[0] if n_networks == 1 else average(grown)
+            student = self._student(settings, network)
             if student is not None:
+                listeners.n_networks += 1
                 teacher = network
                 network = grow(n_networks, lambda: distilled(teacher), student, backend)
         self.history_ = [step for number in sorted(steps) for step in steps[number]]

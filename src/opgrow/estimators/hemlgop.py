@@ -13,6 +13,7 @@ from .. import methods
 from ..callbacks import Callback
 from ..growth import Problem
 from ..methods.hemlgop import BlockSettings
+from ..network import Network
 from ..operators import library
 from ..parameters import (
     check_choice,
@@ -25,6 +26,7 @@ from ..parameters import (
 )
 from ..search import SCORES, SearchSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .presets import preset_of, student_size
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
@@ -49,12 +51,13 @@ class BlockEstimator(GrowingEstimator):
     def __init__(
         self,
         *,
-        n_min: int = 40,
-        n_step: int = 20,
+        preset: str | None = None,
+        n_min: int | str = "auto",
+        n_step: int | str = "auto",
         max_neurons: int = 200,
         max_layers: int | str = "auto",
-        n_estimators: int = 1,
-        distill: int | None = None,
+        n_estimators: int | str = "auto",
+        distill: int | str | None = "auto",
         block_threshold: float = 1e-4,
         layer_threshold: float = 1e-4,
         ridge: str | float | Sequence[float] = "auto",
@@ -106,6 +109,7 @@ class BlockEstimator(GrowingEstimator):
         authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
         """
         settings: dict[str, Any] = {
+            "preset": None,
             "operators": "paper",
             "ridge": 1.0,
             "weight_range": 2 * np.pi,
@@ -133,12 +137,12 @@ class BlockEstimator(GrowingEstimator):
         return cls(**(settings | changes))
 
     def _n_networks(self) -> int:
-        return int(self.n_estimators)
+        return preset_of(self).n_estimators
 
-    def _student(self, settings: BlockSettings) -> BlockSettings | None:
-        if self.distill is None:
+    def _student(self, settings: BlockSettings, network: Network) -> BlockSettings | None:
+        size = student_size(self, network)
+        if size is None:
             return None
-        size = int(self.distill)
         tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
         return replace(settings, tuning=tuning, dropouts=(0.0,), n_min=size, max_neurons=size, max_layers=1)
 
@@ -151,17 +155,9 @@ class BlockEstimator(GrowingEstimator):
 
 def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
-    for name in ("n_min", "n_step", "max_neurons", "n_estimators", "n_draws"):
+    preset = preset_of(p)
+    for name in ("max_neurons", "n_draws"):
         check_integer(name, getattr(p, name), 1)
-    if p.distill is not None:
-        check_integer("distill", p.distill, 1, " or None")
-    max_layers = (2 if p.n_estimators == 1 else 1) if is_auto(p.max_layers) else p.max_layers
-    check_integer("max_layers", max_layers, 1, " or 'auto'")
-    if max_layers > 1 and p.n_estimators > 1:
-        raise ValueError(
-            f"n_estimators={p.n_estimators} averages networks with one layer each: max_layers must be 1 or "
-            f"'auto', got {max_layers}"
-        )
     for name in ("block_threshold", "layer_threshold"):
         check_number(name, getattr(p, name), -np.inf, np.inf)
     scores = SCORES if classification else tuple(s for s in SCORES if s != "accuracy")
@@ -184,10 +180,10 @@ def translate(p: Any, classification: bool) -> BlockSettings:
         tuning=tuning,
         fine_tuning=fine_tuning_of(p, tuning),
         criterion=criterion_of(p, classification),
-        n_min=int(p.n_min),
-        n_step=int(p.n_step),
+        n_min=preset.n_min,
+        n_step=preset.n_step,
         max_neurons=int(p.max_neurons),
-        max_layers=int(max_layers),
+        max_layers=preset.max_layers,
         block_threshold=float(p.block_threshold),
         layer_threshold=float(p.layer_threshold),
         dropouts=dropouts_of(p),
@@ -229,8 +225,10 @@ _SUMMARIES = {
 
 
 _TEXTS = {
+    "n_min, n_step": """int or "auto"
+        Neurons of a layer's first block and of every further block; "auto" is 40 and 20, or the preset's.""",
     "max_neurons, max_layers": """int; the latter or "auto"
-        Bounds on the width of a layer and on the depth. "auto" is 2, and 1 where networks are averaged."""
+        Bounds on the width of a layer and on the depth. "auto" is 2, and 1 where networks are averaged.""",
 }
 
 
