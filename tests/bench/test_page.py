@@ -83,10 +83,10 @@ def outline(text):
 
 def test_the_page_has_the_tables_and_figures_of_the_paper():
     found = outline(made())
-    assert {"accuracy", "parameters", "seconds", "flops", "ranks"} <= set(found.names)
+    assert {"accuracy", "parameters", "seconds", "flops", "calibration", "ranks"} <= set(found.names)
     assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(found.names)
     assert {"sizes-pima", "curves-pima"} <= set(found.names)
-    assert found.tags.count("table") == 4 + 1 + 3  # differences, and the paired tests of each dataset
+    assert found.tags.count("table") == 5 + 1 + 3  # differences, and the paired tests of each dataset
 
 
 def test_the_papers_medians_stand_beside_the_means_of_many_splits():
@@ -121,4 +121,4 @@ def test_an_optimistic_page_says_so(select):
 def test_a_small_study_has_no_tests_and_no_ranks():
     found = outline(made(datasets=("iris",), models=("PLN",), n_splits=1))
     assert "ranks" not in found.names
-    assert found.tags.count("table") == 4
+    assert found.tags.count("table") == 5

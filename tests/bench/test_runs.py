@@ -71,11 +71,20 @@ def test_a_result_is_plain_data_with_the_costs(model):
     assert result["status"] == DONE
     assert result["accuracy"] > 0.8
     assert result["seconds"] > 0
+    assert (result["calibration"] is None) == (model == "random features + ridge")
     if model in models.METHODS:
         assert result["parameters"] > 0
         assert result["flops"] > 0
         assert sum(block["neurons"] for block in result["operators"]) > 0
         assert {"kind", "accepted", "score", "curve"} <= result["steps"][0].keys()
+
+
+def test_the_calibration_error_is_the_distance_of_confidence_and_accuracy():
+    confidence = np.array([0.9, 0.9, 0.9, 0.9, 0.6, 0.6])
+    right = np.array([1, 1, 1, 0, 0, 0], bool)
+    expected = (4 * abs(0.9 - 0.75) + 2 * 0.6) / 6
+    assert runs.calibration_error(confidence, right) == pytest.approx(expected)
+    assert runs.calibration_error(np.ones(3), np.ones(3, bool)) == 0
 
 
 def test_a_name_brings_its_own_parameters(memory):

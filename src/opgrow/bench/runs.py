@@ -19,7 +19,7 @@ from .budget import OverBudget, time_limit
 from .models import GRIDS, METHODS, PEERS, n_parameters, split_name
 from .protocols import Split, hold_out
 
-__all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
+__all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "calibration_error", "execute"]
 
 DONE, OVER_BUDGET, FAILED = "done", "over budget", "failed"
 #: Where parameters are chosen: on training or validation rows, not at all, or on the test rows (optimistic).
@@ -81,6 +81,7 @@ def _measure(
         "selection_seconds": selected - started,
         "chosen": chosen,
         "parameters": n_parameters(estimator),
+        "calibration": _calibration(estimator, x[split.test], y[split.test]),
     }
     if network is not None:
         result |= {
@@ -124,6 +125,22 @@ def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
 def _held(run: Run, rows: tuple[np.ndarray, np.ndarray] | None) -> dict[str, Any]:
     """Validation rows, for models that take them."""
     return {} if run.model in PEERS else {"eval_set": rows}
+
+
+def _calibration(estimator: Any, x: np.ndarray, y: np.ndarray) -> float | None:
+    """How far probabilities of the predicted class are from accuracies; None for models without any."""
+    if not hasattr(estimator, "predict_proba"):
+        return None
+    probabilities = estimator.predict_proba(x)
+    right = np.asarray(estimator.classes_)[probabilities.argmax(axis=1)] == y
+    return calibration_error(probabilities.max(axis=1), right)
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray, n_bins: int = 15) -> float:
+    """Expected calibration error: the mean distance of confidence and accuracy over bins of equal width."""
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = np.bincount(bins, confidence - right, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def _operators(network: Any) -> list[dict[str, Any]]:

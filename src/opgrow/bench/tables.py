@@ -16,6 +16,7 @@ import numpy as np
 from .protocols import PROTOCOLS, Protocol
 from .published import DATASETS as PUBLISHED_DATASETS
 from .published import METHODS as PUBLISHED_METHODS
+from .published import QUANTITIES as PUBLISHED_QUANTITIES
 from .published import printed
 from .runs import DONE
 from .study import Finished
@@ -27,16 +28,19 @@ REFERENCE = "HeMLGOP"
 #: Splits of which the paper takes the median.
 PAPER_SPLITS = PROTOCOLS["paper"].small_splits
 
-#: What the paper has a table of, with a title.
+#: What there is a table of, with a title; all but the last are in the paper.
 QUANTITIES = {
     "accuracy": "Test accuracy (%)",
     "parameters": "Parameters",
     "seconds": "Training time (s)",
     "flops": "FLOPs of a prediction",
+    "calibration": "Expected calibration error (%)",
 }
+#: Quantities that are fractions and shown in percent.
+_PERCENT = ("accuracy", "calibration")
 _COLUMNS = (
-    *("dataset", "split", "model", "status", "accuracy", "training_accuracy", "parameters", "flops"),
-    *("seconds", "selection_seconds", "topology", "chosen", "message"),
+    *("dataset", "split", "model", "status", "accuracy", "training_accuracy", "calibration", "parameters"),
+    *("flops", "seconds", "selection_seconds", "topology", "chosen", "message"),
 )
 
 
@@ -203,7 +207,7 @@ def _shown(row: dict[str, Any], quantity: str) -> str:
 
 
 def _number(value: float, quantity: str) -> str:
-    if quantity == "accuracy":
+    if quantity in _PERCENT:
         return f"{100 * value:.1f}"
     return f"{value:.3g}" if quantity == "seconds" else f"{value:,.0f}"
 
@@ -213,6 +217,6 @@ def _published(dataset: str, model: str, quantity: str) -> str | None:
     names = [
         name for name, known in PUBLISHED_DATASETS.items() if known.local == dataset and known.comparable
     ]
-    if not names or model not in PUBLISHED_METHODS:
+    if not names or model not in PUBLISHED_METHODS or quantity not in PUBLISHED_QUANTITIES:
         return None
     return printed(names[0], model, quantity)
