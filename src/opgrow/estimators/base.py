@@ -33,7 +33,7 @@ from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
-from ..scores import probabilities
+from ..scores import Loss, probabilities
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
@@ -58,6 +58,10 @@ def _set_constants(
     network.input_scale.copy_(torch.from_numpy(inputs[1]))
     if regression:
         network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
+
+
+def _name(loss: Loss) -> str:
+    return "custom" if callable(loss) else loss
 
 
 def _taken(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
@@ -166,13 +170,13 @@ class GrowingEstimator(BaseEstimator):
         def distilled(teacher: Network) -> Problem:
             """All rows, with what the teacher says of them for targets."""
             _set_constants(teacher, constants, shift, spread, codes is None)
-            said = self._predictions(teacher, x)
+            said = self._predictions(teacher, x, _name(settings.fine_tuning.loss))
             return prepare((x, None, said, weight))
 
         problems = [partial(problem_of, division) for division in divisions]
         network = self._grow(problems, distilled, settings, seed, backend)
         _set_constants(network, constants, shift, spread, codes is None)
-        self.network_ = network
+        self.network_, self.loss_ = network, _name(settings.fine_tuning.loss)
         return self
 
     def _divisions(
@@ -206,8 +210,6 @@ class GrowingEstimator(BaseEstimator):
         n_networks = len(problems)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
-        loss = settings.fine_tuning.loss
-        self.loss_ = "custom" if callable(loss) else loss
 
         def grow(
             number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
@@ -276,8 +278,8 @@ class GrowingEstimator(BaseEstimator):
         x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
         return self._network_outputs(self.network_, x)
 
-    def _predictions(self, network: Network, x: np.ndarray) -> np.ndarray:
-        """What a network says of rows, as targets have it: (n, outputs)."""
+    def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
+        """What a network that was grown for a loss says of rows, as targets have it: (n, outputs)."""
         return self._network_outputs(network, x)
 
     def _network_outputs(self, network: Network, x: np.ndarray) -> np.ndarray:
@@ -354,8 +356,8 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         self.classes_ = classes
         return self
 
-    def _predictions(self, network: Network, x: np.ndarray) -> np.ndarray:
-        return probabilities(self.loss_, self._network_outputs(network, x))
+    def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
+        return probabilities(loss, self._network_outputs(network, x))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of shape (n_samples, n_classes)."""
