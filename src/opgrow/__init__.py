@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
+    from .export import export_onnx
     from .network import Block, Layer, Network
     from .operators import (
         PERCEPTRON,
@@ -76,6 +77,7 @@ __all__ = [
     "POPMemORegressor",
     "POPRegressor",
     "__version__",
+    "export_onnx",
     "load",
     "operator_sets",
     "register_activation",
@@ -85,6 +87,7 @@ __all__ = [
 
 _HOMES = {
     "callbacks": ("Callback",),
+    "export": ("export_onnx",),
     "network": ("Block", "Layer", "Network"),
     "operators": (
         "PERCEPTRON",

@@ -13,6 +13,7 @@ import typer
 from opgrow._version import __version__
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
+from opgrow.cli.export import export
 from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
 from opgrow.cli.predict import evaluate, predict
@@ -49,6 +50,7 @@ app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(inspect)
+app.command()(export)
 
 try:
     from opgrow.bench import app as bench_app

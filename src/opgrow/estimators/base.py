@@ -298,6 +298,21 @@ class GrowingEstimator(BaseEstimator):
 
         save(self, path)
 
+    def export_onnx(self, path: Any, *, float16: bool = False, input_type: str = "float32") -> None:
+        """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.
+
+        Parameters
+        ----------
+        path : str or path-like
+        float16 : bool, default=False
+            Store the weights in half precision: half the file.
+        input_type : {"float32", "float64"}, default="float32"
+            Type of the model's input; "float64" where features have large means and small deviations.
+        """
+        from ..export import export_onnx
+
+        export_onnx(self, path, float16=float16, input_type=input_type)
+
 
 def with_parameters(family_init: Callable[..., None], before: str, **defaults: Any) -> Callable[..., None]:
     """A family's ``__init__`` with further parameters, which stand before the given one."""

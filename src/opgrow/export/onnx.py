@@ -1,0 +1,259 @@
+"""`export_onnx`: a fitted estimator as one ONNX file that needs neither opgrow nor torch.
+
+The graph is written node by node and not traced: the formulas then are those that float32 runtimes compute
+well, no tensor of rows x inputs x neurons is stored, and nothing but ``onnx`` is needed to write it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from .._version import __version__
+from ..network import Block, Network
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from .onnx_graph import Graph
+
+__all__ = ["INPUT_TYPES", "OPSET", "export_onnx"]
+
+#: Operators of 2022, which every runtime of today knows, and the file version of their time.
+OPSET, IR_VERSION = 17, 8
+INPUT_TYPES = ("float32", "float64")
+
+
+def export_onnx(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    float16: bool = False,
+    input_type: str = "float32",
+    feature_names: Sequence[str] | None = None,
+) -> None:
+    """Write a fitted estimator as an ONNX model, as a whole or not at all.
+
+    The model has one input, ``X`` of shape (N, n_features), and takes any number of rows. A classifier has
+    the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of shape (N,
+    n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of shape
+    (N, n_targets).
+
+    Predictions agree with the estimator's to the rounding of float32; a label can differ only where the two
+    highest outputs are equal to that rounding. Rows that hold NaN, which the estimator refuses, come out as
+    NaN. Standardisation is part of the model. Only operators of the standard (opset 17) are used, and rows
+    are worked off in chunks, so that memory does not grow with rows x inputs x neurons. Input constants and
+    linear heads are computed in double precision, as in the network itself, and all else in float32.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of this package
+    path : str or path-like
+        Where to; a file that is there is replaced.
+    float16 : bool, default=False
+        True stores the matrices of weights in half precision, which about halves the file of a large
+        network. They are cast to float32 when the model is loaded, and all computation stays in float32:
+        pooled products overflow half precision, and CPUs have few instructions for it. A matrix that half
+        precision cannot hold stays in float32, as do biases, batch norms and input constants.
+    input_type : {"float32", "float64"}, default="float32"
+        Type of ``X`` and, for a regressor, of ``variable``. "float32" is what runtimes and devices expect,
+        and for data that is float32 it loses no digits, however large a feature's mean is against its
+        deviation. Data in float64 has to be rounded before such a model takes it: an error of 6e-8 times
+        mean / deviation in standardised units, which matters from some 100 on (time stamps, absolute
+        pressures). "float64" takes the data as it is.
+    feature_names : sequence of str, optional
+        Names of the columns of X for the metadata. Default: ``feature_names_in_``, if there is one.
+
+    Raises
+    ------
+    ImportError
+        If the package ``onnx`` is missing.
+    ValueError
+        If the network has operators that were registered by a user, which exist in torch alone.
+
+    Notes
+    -----
+    Integer classes of any width become int64 labels, text becomes strings, and boolean and floating-point
+    classes keep their type. The metadata (``custom_metadata_map`` in ONNX Runtime) holds, as text or JSON,
+    "opgrow" (the version), "estimator", "topology", "network", "classes" and "feature_names".
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_iris
+    >>> from opgrow import HeMLRNClassifier, export_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.onnx"
+    >>> export_onnx(HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y), path)
+    >>> session = onnxruntime.InferenceSession(path)
+    >>> labels, probabilities = session.run(None, {"X": X[:2].astype("float32")})
+    >>> labels, probabilities.shape
+    (array([0, 0]...), (2, 3))
+    """
+    _check_estimator(estimator)
+    if input_type not in INPUT_TYPES:
+        raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
+    _check_onnx()
+    network = estimator.network_
+    _check_operators(network)
+    model = _model(estimator, float16, input_type, _feature_names(estimator, feature_names))
+
+    import onnx
+
+    from ..persistence import write_atomically
+
+    onnx.checker.check_model(model, full_check=True)
+    write_atomically(path, model.SerializeToString(deterministic=True))
+
+
+# --- what can be exported ---
+
+
+def _check_estimator(estimator: Any) -> None:
+    from ..estimators.base import GrowingEstimator
+
+    name = type(estimator).__name__
+    if not isinstance(estimator, GrowingEstimator):
+        hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
+        raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
+
+
+def _check_onnx() -> None:
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError('Exporting to ONNX needs the package onnx: pip install "opgrow[onnx]".') from error
+
+
+def _check_operators(network: Network) -> None:
+    """Refuse operators that were registered by users: there is a torch function, and no text of it."""
+    from .onnx_operators import ACTIVATIONS, NODALS, WINDOWS
+
+    known = {"nodal": NODALS, "pool": (*WINDOWS, "maximum"), "activation": ACTIVATIONS}
+    blocks = [block for layer in network.hidden for block in layer]
+    if isinstance(network.head, Block):
+        blocks.append(network.head)
+    for kind, names in known.items():
+        for block in blocks:
+            name = getattr(block.operator_set, kind)
+            if name not in names:
+                raise ValueError(
+                    f"The {kind} operator {name!r} is registered in Python and cannot be exported: "
+                    "only networks of built-in operators can."
+                )
+
+
+def _feature_names(estimator: Any, given: Sequence[str] | None) -> list[str] | None:
+    if given is None:
+        names = getattr(estimator, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+    n_inputs = estimator.network_.n_inputs
+    if len(given) != n_inputs:
+        raise ValueError(f"feature_names has {len(given)} names, and the model takes {n_inputs} features.")
+    return [str(name) for name in given]
+
+
+# --- the model ---
+
+
+def _model(estimator: Any, float16: bool, input_type: str, feature_names: list[str] | None) -> ModelProto:
+    from onnx import helper
+
+    from .onnx_graph import Graph, tensor_type, value_info
+    from .onnx_network import network_outputs
+
+    network = estimator.network_
+    graph, element = Graph(float16=float16), tensor_type(input_type)
+    outputs = network_outputs(graph, network, "X", element)
+    if is_classifier(estimator):
+        outputs = graph.add("Cast", outputs, to=tensor_type(np.float32))
+        classes = _label_values(estimator.classes_)
+        _add_label(graph, outputs, classes)
+        _add_probabilities(graph, outputs, estimator.loss_, len(classes))
+        results = [
+            value_info("label", tensor_type(classes.dtype), ["N"]),
+            value_info("probabilities", tensor_type(np.float32), ["N", len(classes)]),
+        ]
+    else:
+        _add_variable(graph, network, outputs, element)
+        results = [value_info("variable", element, ["N", network.n_outputs])]
+    inputs = [value_info("X", element, ["N", network.n_inputs])]
+    model = helper.make_model(
+        graph.finish("opgrow", inputs, results),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="opgrow",
+        producer_version=__version__,
+        doc_string=f"{type(estimator).__name__} grown by opgrow {__version__}\n{network!r}",
+    )
+    helper.set_model_props(model, _metadata(estimator, feature_names))
+    return model
+
+
+def _label_values(classes: np.ndarray) -> np.ndarray:
+    """Classes in a type that labels of ONNX models have."""
+    kind = classes.dtype.kind
+    if kind in "iu":
+        if kind == "u" and classes.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"The class {classes.max()} is too large for ONNX labels, which are int64.")
+        return classes.astype(np.int64)
+    if kind == "b" or classes.dtype in (np.float32, np.float64):
+        return classes
+    if kind == "f":
+        return classes.astype(np.float64)
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return np.array([str(label) for label in classes.tolist()], dtype=object)
+    raise ValueError(
+        f"ONNX has no labels of type {type(classes[0]).__name__}: use numbers or text as classes."
+    )
+
+
+def _add_label(graph: Graph, outputs: str, classes: np.ndarray) -> None:
+    winner = graph.add("ArgMax", outputs, axis=1, keepdims=0)
+    graph.add("Gather", graph.constant(classes, classes.dtype), winner, axis=0, output="label")
+
+
+def _add_probabilities(graph: Graph, outputs: str, loss: str, n_classes: int) -> None:
+    """Nodes for `opgrow.scores.probabilities`."""
+    if loss != "mse":
+        graph.add("Softmax", outputs, axis=1, output="probabilities")
+        return
+    clipped = graph.add("Clip", outputs, graph.constant(0), graph.constant(1))
+    total = graph.add("ReduceSum", clipped, graph.integers(1), keepdims=1)
+    # Where every output is 0 or less, nothing speaks for any class. (Not "total > 0": NaN has to stay.)
+    nothing = graph.add("Equal", total, graph.constant(0))
+    shares = graph.add("Div", clipped, graph.add("Where", nothing, graph.constant(1), total))
+    graph.add("Where", nothing, graph.constant(1 / n_classes), shares, output="probabilities")
+
+
+def _add_variable(graph: Graph, network: Network, outputs: str, element: int) -> None:
+    if network.output_mean is not None and network.output_scale is not None:
+        scale, mean = (values.cpu().numpy() for values in (network.output_scale, network.output_mean))
+        outputs = graph.add("Mul", outputs, graph.constant(scale, np.float64))
+        outputs = graph.add("Add", outputs, graph.constant(mean, np.float64))
+    graph.add("Cast", outputs, to=element, output="variable")
+
+
+def _metadata(estimator: Any, feature_names: list[str] | None) -> dict[str, str]:
+    network = estimator.network_
+    metadata = {
+        "opgrow": __version__,
+        "estimator": type(estimator).__name__,
+        "topology": network.topology(),
+        "network": json.dumps(network.describe()),
+    }
+    if is_classifier(estimator):
+        metadata["classes"] = json.dumps(_label_values(estimator.classes_).tolist())
+    if feature_names is not None:
+        metadata["feature_names"] = json.dumps(feature_names)
+    return metadata

@@ -1,0 +1,181 @@
+"""A network as ONNX nodes: from (N, n_inputs) to (N, n_outputs), before anything is made of the outputs.
+
+Where every block is a matrix product, the nodes are applied to all rows at once. Otherwise the rows go
+through the network in chunks (one ``Scan``), so that memory does not grow with rows x inputs x neurons; a
+chunk is never larger than the batch, and a single row costs nothing extra.
+
+Double precision stands where `Network` has it: input constants, for features whose mean is large and whose
+deviation is small, and a linear head, whose weights may be large and cancel. All else is float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+from onnx import TensorProto
+from torch import Tensor
+
+from ..network import Block, Layer, Network
+from .onnx_graph import Graph, value_info
+from .onnx_operators import ACTIVATIONS, is_matrix_product, pooled
+
+__all__ = ["CHUNK_VALUES", "network_outputs"]
+
+#: Values of (rows, D, d) that a chunk may have: a few such tensors stay in a core's cache.
+CHUNK_VALUES = 1 << 18
+#: Keeps the lengths of vectors of zeros from dividing by 0.
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+def network_outputs(graph: Graph, network: Network, x: str, element: int) -> str:
+    """Nodes for the outputs of a network, not yet scaled by its output constants.
+
+    Parameters
+    ----------
+    graph : Graph
+    network : Network
+    x : str
+        Name of the input, of shape (N, n_inputs).
+    element : TensorProto.FLOAT or TensorProto.DOUBLE
+        Type of the input.
+
+    Returns
+    -------
+    str
+        Name of the outputs, in double precision, of shape (N, n_outputs); NaN in rows that hold NaN.
+    """
+    groups = [blocks for layer in network.hidden for blocks in _groups(layer)]
+    if isinstance(network.head, Block):
+        groups.append([network.head])
+    sizes = [
+        sum(block.weight.numel() for block in blocks)
+        for blocks in groups
+        if not is_matrix_product(blocks[0].operator_set, blocks[0].n_inputs)
+    ]
+    if sizes:
+        outputs = _in_chunks(graph, network, x, element, max(1, CHUNK_VALUES // max(sizes)))
+    else:
+        outputs = _apply(graph, network, x, element)
+    return _unknown_where_input_is(graph, x, outputs, element)
+
+
+def _in_chunks(graph: Graph, network: Network, x: str, element: int, most: int) -> str:
+    """The network over chunks of ``most`` rows, or of all of them where there are fewer."""
+    one, no_rows = graph.integers(1), graph.integers(0)
+    n_rows = graph.add("Shape", x, start=0, end=1)
+    chunk = graph.add("Max", graph.add("Min", n_rows, graph.integers(most)), one)
+    # The number of chunks, rounded up; an empty batch is one chunk of padding.
+    before_last = graph.add("Div", graph.add("Sub", n_rows, one), chunk)
+    count = graph.add("Max", graph.add("Add", before_last, one), one)
+    missing = graph.add("Sub", graph.add("Mul", count, chunk), n_rows)
+    padded = graph.add("Pad", x, graph.add("Concat", no_rows, no_rows, missing, no_rows, axis=0))
+    shape = graph.add("Concat", count, chunk, graph.integers(network.n_inputs), axis=0)
+    chunks = graph.add("Reshape", padded, shape)
+
+    inner = graph.body()
+    outputs = _apply(inner, network, "chunk", element)
+    body = inner.finish(
+        "chunk_of_rows",
+        [value_info("chunk", element, [None, network.n_inputs])],
+        [value_info(outputs, TensorProto.DOUBLE, [None, network.n_outputs])],
+    )
+    stacked = graph.add("Reshape", graph.scan(chunks, body), graph.integers(-1, network.n_outputs))
+    return graph.add("Slice", stacked, no_rows, n_rows, no_rows)
+
+
+def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
+    x = _standardized(graph, network, x, element)
+    width, outputs = network.n_inputs, []
+    for number, layer in enumerate(network.hidden, 1):
+        x, width = _layer(graph, layer, x, width, f"layer{number}"), layer.n_neurons
+        outputs.append(x)
+    if network.broad and len(outputs) > 1:
+        x = graph.add("Concat", *outputs, axis=1)
+    if isinstance(network.head, Block):
+        return _cast(graph, _group(graph, [network.head], x, "head"), TensorProto.DOUBLE)
+    weight = graph.weight(_array(network.head.weight).T, "head.weight", TensorProto.DOUBLE)
+    products = graph.add("MatMul", _cast(graph, x, TensorProto.DOUBLE), weight)
+    return graph.add("Add", products, graph.constant(_array(network.head.bias), np.float64))
+
+
+def _standardized(graph: Graph, network: Network, x: str, element: int) -> str:
+    mean, scale = _array(network.input_mean), _array(network.input_scale)
+    if mean.any() or (scale != 1).any():
+        x = _cast(graph, x, TensorProto.DOUBLE) if element != TensorProto.DOUBLE else x
+        centred = graph.add("Sub", x, graph.constant(mean, np.float64))
+        return _cast(graph, graph.add("Div", centred, graph.constant(scale, np.float64)), TensorProto.FLOAT)
+    return _cast(graph, x, TensorProto.FLOAT) if element != TensorProto.FLOAT else x
+
+
+def _layer(graph: Graph, layer: Layer, x: str, width: int, name: str) -> str:
+    """Features of a layer: groups of blocks that can be computed as one, and batch norm over all of them."""
+    parts = []
+    for number, blocks in enumerate(_groups(layer), 1):
+        n_inputs = blocks[0].n_inputs
+        inputs = x if n_inputs == width else graph.columns(x, 0, n_inputs)
+        parts.append(_group(graph, blocks, inputs, f"{name}.blocks{number}"))
+    features = graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+    if all(block.norm is None for block in layer):
+        return features
+    scales, shifts = zip(*map(_batch_norm, layer), strict=True)
+    features = graph.add("Mul", features, graph.constant(np.concatenate(scales)))
+    return graph.add("Add", features, graph.constant(np.concatenate(shifts)))
+
+
+def _groups(layer: Layer) -> list[list[Block]]:
+    """Blocks side by side that are computed as one; a unit norm is taken over a block of its own."""
+
+    def kind(numbered: tuple[int, Block]) -> tuple[object, ...]:
+        number, block = numbered
+        return block.operator_set, block.n_inputs, number if block.normalization == "unit" else None
+
+    return [[block for _, block in numbered] for _, numbered in groupby(enumerate(layer), kind)]
+
+
+def _group(graph: Graph, blocks: Sequence[Block], x: str, name: str) -> str:
+    """f(rho(psi(x, weight)) + bias) of blocks that share an operator set and their inputs."""
+    first = blocks[0]
+    weight = np.concatenate([_array(block.weight) for block in blocks], axis=1)
+    bias = np.concatenate([_array(block.bias) for block in blocks])
+    values = pooled(graph, x, weight, first.operator_set, f"{name}.weight")
+    if bias.any():
+        values = graph.add("Add", values, graph.constant(bias))
+    if first.normalization == "unit":
+        values = _unit_rows(graph, values)
+    return ACTIVATIONS[first.operator_set.activation](graph, values)
+
+
+def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and shift that a block's batch norm comes to; 1 and 0 where it has none."""
+    norm = block.norm
+    if norm is None:
+        return np.ones(block.n_neurons), np.zeros(block.n_neurons)
+    scale = _array(norm.weight) / np.sqrt(_array(norm.running_var) + norm.eps)
+    return scale, _array(norm.bias) - _array(norm.running_mean) * scale
+
+
+def _unit_rows(graph: Graph, z: str) -> str:
+    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.network.unit_rows`."""
+    tiny = graph.constant(_TINY)
+    largest = graph.add("ReduceMax", graph.add("Abs", z), axes=[1], keepdims=1)
+    z = graph.add("Div", z, graph.add("Max", largest, tiny))
+    squares = graph.add("ReduceSum", graph.add("Mul", z, z), graph.integers(1), keepdims=1)
+    return graph.add("Div", z, graph.add("Sqrt", graph.add("Max", squares, tiny)))
+
+
+def _unknown_where_input_is(graph: Graph, x: str, outputs: str, element: int) -> str:
+    """NaN in every row whose input holds NaN: clamps and maxima of runtimes may lose it on the way."""
+    zero = graph.constant(0, np.float64 if element == TensorProto.DOUBLE else np.float32)
+    unknown = graph.add("Where", graph.add("IsNaN", x), x, zero)
+    unknown = graph.add("ReduceSum", unknown, graph.integers(1), keepdims=1)
+    return graph.add("Add", outputs, _cast(graph, unknown, TensorProto.DOUBLE))
+
+
+def _cast(graph: Graph, x: str, element: int) -> str:
+    return graph.add("Cast", x, to=element)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().numpy().astype(np.float64)
