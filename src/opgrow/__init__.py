@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
-    from .export import export_onnx
+    from .export import export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
         PERCEPTRON,
@@ -77,6 +77,7 @@ __all__ = [
     "POPMemORegressor",
     "POPRegressor",
     "__version__",
+    "export_c",
     "export_onnx",
     "load",
     "operator_sets",
@@ -87,7 +88,7 @@ __all__ = [
 
 _HOMES = {
     "callbacks": ("Callback",),
-    "export": ("export_onnx",),
+    "export": ("export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (
         "PERCEPTRON",

@@ -7,7 +7,7 @@ writes it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,22 @@ class Format(StrEnum):
     """What can be written."""
 
     onnx = "onnx"
+    c = "c"
+
+
+class Weights(StrEnum):
+    """How C stores weights."""
+
+    float32 = "float32"
+    int16 = "int16"
+    int8 = "int8"
+
+
+class Arithmetic(StrEnum):
+    """What C computes with."""
+
+    float = "float"
+    integer = "integer"
 
 
 class InputType(StrEnum):
@@ -37,7 +53,13 @@ class InputType(StrEnum):
 
 def export(
     model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
-    to: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.onnx,
+    to: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="onnx, or c: a C99 source file and its header. Default: as --output ends, or onnx.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "--out", "-o", help="File to write. Default: beside the model file."),
@@ -51,21 +73,42 @@ def export(
             help="float64 where features have large means and small deviations. Default: float32. (onnx)"
         ),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Prefix of the functions' names. Default: the file's name. (c)")
+    ] = None,
+    weights: Annotated[
+        Weights | None, typer.Option(help="How weights are stored. Default: float32. (c)")
+    ] = None,
+    arithmetic: Annotated[
+        Arithmetic | None,
+        typer.Option(help="integer is for processors without floating point; needs --calibration. (c)"),
+    ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Table of typical inputs, for integer arithmetic. (c)")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
     """Write a model for other programs.
 
     The exported model takes the matrix that the network sees. Where a table has text or gaps, these are the
-    inputs that 'opgrow inspect' lists, encoded as it says there.
+    inputs that 'opgrow inspect' lists, encoded as it says there. Of C, the sizes that a compiler makes of it
+    are printed, if there is one.
     """
     from opgrow.persistence import check_writable, read
 
+    if to is None:
+        ending = None if output is None else output.suffix
+        to = next((form for form, known in _FORMATS.items() if known.suffix == ending), Format.onnx)
     written = _FORMATS[to]
-    options: dict[str, Any] = {}
-    if float16:
-        options["float16"] = True
-    if input_type is not None:
-        options["input_type"] = input_type.value
+    given = {
+        "float16": float16 or None,
+        "input_type": input_type,
+        "name": name,
+        "weights": weights,
+        "arithmetic": arithmetic,
+        "calibration": calibration,
+    }
+    options = {option: value for option, value in given.items() if value is not None}
     strange = next((name for name in options if name not in written.options), None)
     if strange is not None:
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
@@ -74,24 +117,58 @@ def export(
     if target.exists() and target.samefile(model):
         raise ValueError(f"{str(target)!r} is the model file itself: name another with --output.")
     loaded = read(model)
-    written.write(loaded, target, options)
-    _report(model, loaded, to, target, as_json)
+    more = written.write(loaded, target, options)
+    _report(model, loaded, to, target, more, as_json)
 
 
-def _write_onnx(model: ModelFile, output: Path, options: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class _More:
+    """What a format has to say beside the size of the file: as data, and in words."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+
+
+def _write_onnx(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_onnx
 
     export_onnx(model.estimator, output, feature_names=_feature_names(model), **options)
+    return _More()
+
+
+def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
+    from opgrow.data import read_table
+    from opgrow.export import export_c
+    from opgrow.export.c_size import c_size
+
+    if "calibration" in options:
+        options["calibration"] = common.inputs(model, read_table(options["calibration"]))
+    export_c(model.estimator, output, features=_feature_names(model), **options)
+    header = output.with_suffix(".h")
+    data: dict[str, Any] = {"header": str(header), "size": None}
+    try:
+        size = c_size(output)
+    except RuntimeError as error:  # the compiler's trouble; the files are there
+        return _More(data, (f"header: {header}", f"the sizes were not measured: {error}"))
+    if size is None:
+        return _More(data, (f"header: {header}", "no C compiler was found, so the sizes were not measured"))
+    data["size"] = asdict(size)
+    stack = "" if size.stack is None else f", {size.stack} bytes of stack (without those of <math.h>)"
+    measured = f"{size.compiler} -Os: {size.code} bytes of code, {size.constants} bytes of constants{stack}"
+    return _More(data, (f"header: {header}", measured))
 
 
 @dataclass(frozen=True)
 class _Written:
     suffix: str
     options: tuple[str, ...]
-    write: Callable[[ModelFile, Path, dict[str, Any]], None]
+    write: Callable[[ModelFile, Path, dict[str, Any]], _More]
 
 
-_FORMATS = {Format.onnx: _Written(".onnx", ("float16", "input_type"), _write_onnx)}
+_FORMATS = {
+    Format.onnx: _Written(".onnx", ("float16", "input_type"), _write_onnx),
+    Format.c: _Written(".c", ("name", "weights", "arithmetic", "calibration"), _write_c),
+}
 
 
 def _feature_names(model: ModelFile) -> list[str] | None:
@@ -102,7 +179,7 @@ def _feature_names(model: ModelFile) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def _report(source: Path, model: ModelFile, to: Format, output: Path, as_json: bool) -> None:
+def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _More, as_json: bool) -> None:
     size, network = output.stat().st_size, model.estimator.network_
     if as_json:
         common.print_json(
@@ -114,8 +191,10 @@ def _report(source: Path, model: ModelFile, to: Format, output: Path, as_json: b
                 "estimator": type(model.estimator).__name__,
                 "topology": network.topology(),
                 "feature_names": _feature_names(model),
+                **more.data,
             }
         )
     else:
         text = f"{type(model.estimator).__name__} {network.topology()} written to {output} ({size:,} bytes)"
-        common.console().print(text, soft_wrap=True)
+        for line in (text, *more.lines):
+            common.console().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -313,6 +313,20 @@ class GrowingEstimator(BaseEstimator):
 
         export_onnx(self, path, float16=float16, input_type=input_type)
 
+    def export_c(
+        self,
+        path: Any,
+        *,
+        weights: str = "float32",
+        arithmetic: str = "float",
+        name: str | None = None,
+        calibration: Any = None,
+    ) -> None:
+        """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
+        from ..export import export_c
+
+        export_c(self, path, weights=weights, arithmetic=arithmetic, name=name, calibration=calibration)
+
 
 def with_parameters(family_init: Callable[..., None], before: str, **defaults: Any) -> Callable[..., None]:
     """A family's ``__init__`` with further parameters, which stand before the given one."""

@@ -1,5 +1,6 @@
 """Fitted networks in the formats of other programs. Their packages are imported when a file is written."""
 
+from .c import export_c
 from .onnx import export_onnx
 
-__all__ = ["export_onnx"]
+__all__ = ["export_c", "export_onnx"]

@@ -1,0 +1,301 @@
+"""The C source that computes in integers alone; `c_fixed` has found its formats and constants."""
+
+from __future__ import annotations
+
+from . import c_text as text
+from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
+from .c_fixed import FixedProgram, FixedStep
+from .c_fixed_operators import fixed_operators, pooled_call
+from .program import Step
+
+__all__ = ["facts", "fixed_source"]
+
+_STRUCTURES = """\
+typedef {weight} weight_t;
+
+/* Sizes of a block of neurons, and the fractional bits of its numbers. */
+struct block {{
+    int32_t n_inputs, n_neurons;
+    int8_t x_bits, psi_bits, pair_bits, pooled_bits, out_bits;
+}};
+
+/* out = scale * f(pooled + bias) / 2^scale_bits + shift; the weights have weight_bits fractional bits. */
+struct neuron {{
+    int32_t bias, shift;
+    int16_t scale;
+    int8_t scale_bits, weight_bits;
+}};
+
+/* Standardised input = (x - mean) * scale / 2^scale_bits. */
+struct input {{
+    int32_t mean;
+    int16_t scale;
+    int8_t scale_bits;
+}};
+"""
+
+
+def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
+    """Everything below the first comment of the C file."""
+    program = fixed.program
+    steps = [step.step for step in fixed.steps]
+    hidden = {_kind(step.step): step.step for layer in fixed.layers for step in layer}
+    functions = [
+        *(_step_function(step, False) for step in hidden.values()),
+        _step_function(program.head, True),
+    ]
+    public = _public_functions(fixed, name)
+    operators = fixed_operators(
+        dict.fromkeys((step.operators.nodal, step.operators.pool) for step in steps),
+        dict.fromkeys(step.operators.activation for step in steps),
+        "\n".join([*functions, public]),
+        fixed.digits,
+    )
+    units = [_ROOT] if any(step.unit for step in steps) else []
+    parts = [
+        f'#include "{header}"\n\n#include <stdint.h>\n',
+        _STRUCTURES.format(weight=f"{fixed.weights}_t"),
+        operators,
+        *units,
+        *functions,
+        text.table(f"struct input inputs[{program.n_inputs}]", fixed.inputs),
+        *_arrays(fixed),
+        _outputs_function(fixed),
+        public,
+        _float_faces(fixed, name),
+    ]
+    return "\n".join(parts)
+
+
+def facts(fixed: FixedProgram) -> list[str]:
+    """Lines about the arithmetic and its costs."""
+    program = fixed.program
+    constants = 8 * program.n_inputs
+    for step in fixed.steps:
+        constants += step.weight.nbytes + 16 + 12 * step.step.n_neurons
+    arrays = 2 * sum(buffers(program, True).values()) + 4 * program.n_outputs * (program.classes is not None)
+    return [
+        f"Arithmetic: integers alone, weights stored as {fixed.weights}. The formats were found from "
+        "calibration rows; what exceeds them saturates. The header tells the formats of inputs and scores.",
+        f"Constants: {constants} bytes without the tables of functions, which take 132 bytes each. "
+        f"Arrays on the stack: {arrays} bytes; with the frames of at most {CALL_DEPTH + 3} nested calls "
+        f"about {arrays + (CALL_DEPTH + 3) * FRAME_BYTES} bytes (an estimate).",
+        "No allocation, no state, no recursion, no floating point. Compile with: cc -std=c99 -Os -c FILE.c",
+    ]
+
+
+def _kind(step: Step) -> tuple[object, bool]:
+    return step.operators, step.unit
+
+
+def _function_name(step: Step, head: bool) -> str:
+    operators = step.operators
+    name = f"{operators.nodal}_{operators.pool}_{operators.activation}"
+    return name + ("_unit" if step.unit else "") + ("_head" if head else "")
+
+
+_STEP = """\
+static void {function}(const struct block *b, const int16_t *x,
+    const weight_t *w, const struct neuron *k, {kind} *out)
+{{
+    for (int j = 0; j < b->n_neurons; j++, k++, w += b->n_inputs) {{
+        const int32_t pooled = {pooled};
+        const int32_t z = saturated((int64_t)pooled + k->bias);
+        const int32_t y = rescale((int64_t)f_{activation}(z, b->pooled_bits) * k->scale, k->scale_bits);
+        out[j] = {store};
+    }}
+}}
+"""
+_UNIT = """\
+static void {function}(const struct block *b, const int16_t *x,
+    const weight_t *w, const struct neuron *k, int16_t *out)
+{{
+    uint64_t squares = 0;
+    int64_t norm;
+    for (int j = 0; j < b->n_neurons; j++, k++, w += b->n_inputs) {{
+        const int32_t pooled = {pooled};
+        out[j] = (int16_t)within(pooled, INT16_MAX);
+        squares += (uint64_t)((int32_t)out[j] * out[j]);
+    }}
+    /* The norm with 8 fractional bits. */
+    norm = squares > 0 ? (int64_t)root(squares << 16) : 256;
+    for (int j = 0; j < b->n_neurons; j++) {{
+        const int32_t z = (int32_t)((int64_t)out[j] * (INT32_C(1) << 23) / norm);
+        out[j] = (int16_t)within(rescale(f_{activation}(z, 15), {after} - b->out_bits), INT16_MAX);
+    }}
+}}
+"""
+_ROOT = """\
+static uint32_t root(uint64_t square)
+{
+    uint64_t result = 0;
+    for (uint64_t bit = UINT64_C(1) << 62; bit != 0; bit >>= 2) {
+        if (square >= result + bit) {
+            square -= result + bit;
+            result = (result >> 1) + bit;
+        } else {
+            result >>= 1;
+        }
+    }
+    return (uint32_t)result;
+}
+"""
+
+
+def _step_function(step: Step, head: bool) -> str:
+    operators = step.operators
+    pooled = pooled_call(operators.nodal, operators.pool)
+    function = _function_name(step, head)
+    if step.unit:
+        after = 30 if operators.activation in ("sigmoid", "tanh", "inverse_absolute") else 15
+        return _UNIT.format(function=function, pooled=pooled, activation=operators.activation, after=after)
+    value = "saturated((int64_t)y + k->shift)"
+    store = value if head else f"(int16_t)within({value}, INT16_MAX)"
+    return _STEP.format(
+        function=function,
+        pooled=pooled,
+        activation=operators.activation,
+        kind="int32_t" if head else "int16_t",
+        store=store,
+    )
+
+
+def _places(fixed: FixedProgram) -> list[tuple[str, FixedStep]]:
+    named = [(f"{i}_{j}", step) for i, layer in enumerate(fixed.layers, 1) for j, step in enumerate(layer, 1)]
+    return [*named, ("head", fixed.head)]
+
+
+def _arrays(fixed: FixedProgram) -> list[str]:
+    parts = []
+    for place, step in _places(fixed):
+        shape = (step.step.n_inputs, step.step.n_neurons)
+        bits = (step.x_bits, step.psi_bits, step.pair_bits, step.pooled_bits, step.out_bits)
+        parts.append(f"static const struct block block_{place} = {{{', '.join(map(str, shape + bits))}}};\n")
+        parts.append(text.array(f"weight_t weights_{place}[{step.weight.size}]", step.weight))
+        parts.append(text.table(f"struct neuron neurons_{place}[{step.step.n_neurons}]", step.neurons))
+    return parts
+
+
+def _outputs_function(fixed: FixedProgram) -> str:
+    """From raw inputs to the head's outputs."""
+    program = fixed.program
+    lines = [f"int16_t {key}[{size}];" for key, size in buffers(program, True).items()]
+    source = "b" if program.head_sees_input else "a"
+    lines += [
+        f"for (int i = 0; i < {program.n_inputs}; i++) {{",
+        "    const int64_t difference = (int64_t)x[i] - inputs[i].mean;",
+        f"    {source}[i] = (int16_t)within(",
+        "        rescale(difference * inputs[i].scale, inputs[i].scale_bits), INT16_MAX);",
+        "}",
+    ]
+    places, head_source = route(program, source)
+    for number, layer in enumerate(fixed.layers):
+        for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
+            lines.append(_call(step.step, f"{number + 1}_{j}", reads, writes, False))
+    lines.append(_call(program.head, "head", head_source, "out", True))
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"static void outputs(const int32_t *x, int32_t *out)\n{{\n{body}}}\n"
+
+
+def _call(step: Step, place: str, source: str, target: str, head: bool) -> str:
+    name = _function_name(step, head)
+    return f"{name}(&block_{place}, {source}, weights_{place}, neurons_{place}, {target});"
+
+
+_SOFTMAX = """\
+    int32_t largest;
+    uint32_t total = 0;
+    outputs(x, out);
+    largest = out[0];
+    for (int j = 1; j < {n}; j++) {{
+        largest = out[j] > largest ? out[j] : largest;
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
+        total += (uint32_t)out[j];
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = (int32_t)(((uint32_t)out[j] << 16) / total);
+    }}
+"""
+_CLIPPED = """\
+    uint32_t total = 0;
+    outputs(x, out);
+    for (int j = 0; j < {n}; j++) {{
+        const int32_t y = rescale(out[j], {bits});
+        out[j] = y < 0 ? 0 : y > 32768 ? 32768 : y;
+        total += (uint32_t)out[j];
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = total > 0 ? (int32_t)(((uint32_t)out[j] << 16) / total) : {share};
+    }}
+"""
+_PREDICT = """
+int {name}_predict(const int32_t x[{upper}_N_INPUTS])
+{{
+    int32_t out[{n}];
+    int best = 0;
+    outputs(x, out);
+    for (int j = 1; j < {n}; j++) {{
+        best = out[j] > out[best] ? j : best;
+    }}
+    return best;
+}}
+"""
+
+
+def _public_functions(fixed: FixedProgram, name: str) -> str:
+    program = fixed.program
+    n, upper = program.n_outputs, name.upper()
+    body = "    outputs(x, out);\n"
+    if program.loss is not None:
+        template = _CLIPPED if program.loss == "mse" else _SOFTMAX
+        # To the 20 fractional bits of exponents, or to 15.
+        bits = fixed.head.out_bits - (15 if program.loss == "mse" else 20)
+        body = template.format(n=n, bits=bits, share=round(2**16 / n))
+    signature = f"void {name}_scores(const int32_t x[{upper}_N_INPUTS],\n    int32_t out[{upper}_N_OUTPUTS])"
+    predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
+    return f"{signature}\n{{\n{body}}}\n{predict}"
+
+
+_FLOAT = """\
+#ifdef {upper}_FLOAT
+#include <math.h>
+
+static void convert(const float *x, int32_t *fixed)
+{{
+    static const int8_t bits[{n_inputs}] = {{{bits}}};
+    for (int i = 0; i < {n_inputs}; i++) {{
+        const float v = ldexpf(x[i], bits[i]);
+        fixed[i] = v >= 2147483520.0f ? INT32_MAX
+            : v <= -2147483520.0f ? -INT32_MAX : (int32_t)lrintf(v);
+    }}
+}}
+
+void {name}_scores_float(const float x[{upper}_N_INPUTS],
+    float out[{upper}_N_OUTPUTS])
+{{
+    int32_t fixed[{n_inputs}], scores[{n}];
+    convert(x, fixed);
+    {name}_scores(fixed, scores);
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = ldexpf((float)scores[j], -{upper}_OUTPUT_BITS);
+    }}
+}}
+{predict}#endif
+"""
+_FLOAT_PREDICT = """
+int {name}_predict_float(const float x[{upper}_N_INPUTS])
+{{
+    int32_t fixed[{n_inputs}];
+    convert(x, fixed);
+    return {name}_predict(fixed);
+}}
+"""
+
+
+def _float_faces(fixed: FixedProgram, name: str) -> str:
+    program = fixed.program
+    names = {"name": name, "upper": name.upper(), "n_inputs": program.n_inputs, "n": program.n_outputs}
+    predict = _FLOAT_PREDICT.format(**names) if program.classes is not None else ""
+    return _FLOAT.format(**names, bits=", ".join(map(str, fixed.input_bits)), predict=predict)

@@ -1,0 +1,280 @@
+"""The C source that computes in single precision, with weights as floats or as small integers.
+
+Weights stand neuron by neuron, and each neuron's constants side by side: the unit of its integer weights, its
+bias, and the scale and shift of its batch norm, whichever of these it has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import c_text as text
+from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
+from .c_operators import operator_functions, pool_function
+from .program import Program, Step
+
+__all__ = ["facts", "float_source"]
+
+#: C type and bytes of a weight.
+_WEIGHTS = {"float32": ("float", 4), "int16": ("int16_t", 2), "int8": ("int8_t", 1)}
+#: What the rest of a mean must come to, in units of the input's scale, to be worth a constant.
+MEAN_REST = 6e-8
+
+
+def float_source(program: Program, name: str, header: str, weights: str) -> str:
+    """Everything below the first comment of the C file."""
+    scaled = weights != "float32"
+    kinds = {step.kind: step for step in program.steps}
+    pools = {(step.operators.nodal, step.operators.pool): None for step in program.steps}
+    parts = [
+        f'#include "{header}"\n\n#include <math.h>\n' + ("#include <stdint.h>\n" if scaled else ""),
+        f"typedef {_WEIGHTS[weights][0]} weight_t;\n",
+        operator_functions(
+            dict.fromkeys(step.operators.nodal for step in program.steps),
+            dict.fromkeys(step.operators.activation for step in program.steps),
+        ),
+        *(pool_function(nodal, pool, scaled) for nodal, pool in pools),
+        *(_step_function(step, scaled) for step in kinds.values()),
+        *_input_arrays(program),
+        *_step_arrays(program, weights),
+        _outputs_function(program, scaled),
+        _public_functions(program, name),
+    ]
+    return "\n".join(parts)
+
+
+def facts(program: Program, weights: str) -> list[str]:
+    """Lines about the arithmetic and its costs."""
+    unit = 0 if weights == "float32" else 4
+    constants = sum(4 * program.n_inputs for _ in _input_constants(program))
+    for step in program.steps:
+        neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
+        constants += step.weight.size * _WEIGHTS[weights][1] + step.n_neurons * neuron
+    arrays = 4 * (
+        sum(buffers(program, program.standardizes).values())
+        + program.n_outputs * (program.classes is not None)
+    )
+    stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
+    return [
+        f"Arithmetic: single-precision floats{stored}. Outputs that are not finite are passed on; "
+        "among the classes the first NaN wins, as in the library.",
+        f"Constants: {constants} bytes. Arrays on the stack: {arrays} bytes; with the frames of at most "
+        f"{CALL_DEPTH} nested calls, those of <math.h> not counted, about "
+        f"{arrays + CALL_DEPTH * FRAME_BYTES} bytes (an estimate).",
+        "No allocation, no state, no recursion. Compile with: cc -std=c99 -Os -c FILE.c, link with -lm.",
+    ]
+
+
+# --- constants ---
+
+
+def _input_constants(program: Program) -> dict[str, np.ndarray]:
+    if not program.standardizes:
+        return {}
+    mean, scale = program.input_mean, program.input_scale
+    constants = {"input_mean": mean.astype(np.float32)}
+    rest = mean - constants["input_mean"].astype(np.float64)
+    # A large mean with a small deviation needs more digits than a float has.
+    if (np.abs(rest) > MEAN_REST * scale).any():
+        constants["input_mean_rest"] = rest
+    return {**constants, "input_scale": scale}
+
+
+def _input_arrays(program: Program) -> list[str]:
+    return [
+        text.array(f"float {name}[{program.n_inputs}]", [values.astype(np.float32)])
+        for name, values in _input_constants(program).items()
+    ]
+
+
+def _named_steps(program: Program) -> list[tuple[str, Step]]:
+    named = [
+        (f"{i}_{j}", step) for i, layer in enumerate(program.layers, 1) for j, step in enumerate(layer, 1)
+    ]
+    return [*named, ("head", program.head)]
+
+
+def _step_arrays(program: Program, weights: str) -> list[str]:
+    parts = []
+    for place, step in _named_steps(program):
+        values: np.ndarray = step.weight.astype(np.float32)
+        columns = []
+        if weights != "float32":
+            values, unit = quantized(step.weight, weights)
+            columns.append(unit)
+        columns += [c for c in (step.bias, step.scale, step.shift) if c is not None]
+        parts.append(text.array(f"weight_t weights_{place}[{values.size}]", values))
+        if columns:
+            table = np.stack(columns, axis=1).astype(np.float32)
+            parts.append(text.array(f"float constants_{place}[{table.size}]", table))
+    return parts
+
+
+def quantized(weight: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray]:
+    """Integers (n_neurons, n_inputs) and each neuron's unit: the largest weight takes the whole range."""
+    limit = np.iinfo(weights).max
+    unit = np.abs(weight).max(axis=1) / limit
+    unit = np.where(unit < np.finfo(np.float32).tiny, 1.0, unit).astype(np.float32).astype(np.float64)
+    return np.rint(weight / unit[:, None]).clip(-limit, limit).astype(weights), unit
+
+
+# --- functions ---
+
+
+def _function_name(step: Step) -> str:
+    """Such as gaussian_sum_tanh; what it has not got is part of the name."""
+    operators = step.operators
+    kind = {
+        (True, True): "",
+        (True, False): "_unscaled",
+        (False, True): "_unbiased",
+        (False, False): "_bare",
+    }[step.bias is not None, step.scale is not None]
+    name = f"{operators.nodal}_{operators.pool}_{operators.activation}"
+    return name + ("_unit" if step.unit else kind)
+
+
+def _step_function(step: Step, scaled: bool) -> str:
+    constants = _constant_names(step, scaled)
+    pooled = f"{step.operators.nodal}_{step.operators.pool}(x, w, n_inputs"
+    pooled += f", c[{constants.index('unit')}])" if scaled else ")"
+    table = ", const float *c" if constants else ""
+    head = (
+        f"static void {_function_name(step)}(const float *x, int n_inputs, int n_neurons,\n"
+        f"    const weight_t *w{table}, float *out)\n{{\n"
+    )
+    advance = ["w += n_inputs;"] + ([f"c += {len(constants)};"] if constants else [])
+    if step.unit:
+        return head + _unit_body(pooled, step.operators.activation, advance)
+    z = pooled + (f" + c[{constants.index('bias')}]" if "bias" in constants else "")
+    value = _activated(step.operators.activation, z)
+    if "scale" in constants:
+        value = f"c[{constants.index('scale')}] * {value} + c[{constants.index('shift')}]"
+        if step.operators.activation == "identity":
+            value = value.replace(f"* {z}", f"* ({z})")
+    return head + _loop([f"out[j] = {value};", *advance]) + "}\n"
+
+
+def _constant_names(step: Step, scaled: bool) -> list[str]:
+    names = ["unit"] if scaled else []
+    names += ["bias"] if step.bias is not None else []
+    return names + (["scale", "shift"] if step.scale is not None else [])
+
+
+def _activated(activation: str, z: str) -> str:
+    return z if activation == "identity" else f"f_{activation}({z})"
+
+
+def _loop(lines: list[str]) -> str:
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"    for (int j = 0; j < n_neurons; j++) {{\n{body}    }}\n"
+
+
+def _unit_body(pooled: str, activation: str, advance: list[str]) -> str:
+    """Pooled values divided by the largest and then by their norm, so that no square overflows."""
+    return (
+        "    float largest = 0.0f, squares = 0.0f;\n"
+        + _loop(
+            [
+                f"out[j] = {pooled};",
+                *advance,
+                "if (fabsf(out[j]) > largest) {",
+                "    largest = fabsf(out[j]);",
+                "}",
+            ]
+        )
+        + _loop(
+            [
+                "out[j] /= largest > 0.0f ? largest : 1.0f;",
+                "squares += out[j] * out[j];",
+            ]
+        )
+        + "    const float norm = squares > 0.0f ? sqrtf(squares) : 1.0f;\n"
+        + _loop([f"out[j] = {_activated(activation, 'out[j] / norm')};"])
+        + "}\n"
+    )
+
+
+def _outputs_function(program: Program, scaled: bool) -> str:
+    """From raw inputs to the head's outputs."""
+    lines = [f"float {key}[{size}];" for key, size in buffers(program, program.standardizes).items()]
+    source = "x"
+    if program.head_sees_input and not program.standardizes:
+        lines += [f"for (int i = 0; i < {program.n_inputs}; i++) {{", "    b[i] = x[i];", "}"]
+        source = "b"
+    if program.standardizes:
+        source = "b" if program.head_sees_input else "a"
+        rest = " - input_mean_rest[i]" if "input_mean_rest" in _input_constants(program) else ""
+        difference = f"((x[i] - input_mean[i]){rest})" if rest else "(x[i] - input_mean[i])"
+        lines += [
+            f"for (int i = 0; i < {program.n_inputs}; i++) {{",
+            f"    {source}[i] = {difference} / input_scale[i];",
+            "}",
+        ]
+    places, head_source = route(program, source)
+    for number, layer in enumerate(program.layers):
+        for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
+            lines.append(_call(step, f"{number + 1}_{j}", reads, writes, scaled))
+    lines.append(_call(program.head, "head", head_source, "out", scaled))
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"static void outputs(const float *x, float *out)\n{{\n{body}}}\n"
+
+
+def _call(step: Step, place: str, source: str, target: str, scaled: bool) -> str:
+    table = f", constants_{place}" if _constant_names(step, scaled) else ""
+    sizes = f"{step.n_inputs}, {step.n_neurons}"
+    return f"{_function_name(step)}({source}, {sizes}, weights_{place}{table}, {target});"
+
+
+_SOFTMAX = """\
+    float largest, total = 0.0f;
+    outputs(x, out);
+    largest = out[0];
+    for (int j = 1; j < {n}; j++) {{
+        largest = out[j] > largest ? out[j] : largest;
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = expf(out[j] - largest);
+        total += out[j];
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] /= total;
+    }}
+"""
+_CLIPPED = """\
+    float total = 0.0f;
+    outputs(x, out);
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = out[j] < 0.0f ? 0.0f : out[j] > 1.0f ? 1.0f : out[j];
+        total += out[j];
+    }}
+    for (int j = 0; j < {n}; j++) {{
+        out[j] = total > 0.0f ? out[j] / total : {share};
+    }}
+"""
+_PREDICT = """
+int {name}_predict(const float x[{upper}_N_INPUTS])
+{{
+    float out[{n}];
+    int best = 0;
+    outputs(x, out);
+    /* Like numpy's argmax: the first of the largest, and the first NaN before everything else. */
+    for (int j = 1; j < {n} && out[best] == out[best]; j++) {{
+        if (!(out[j] <= out[best])) {{
+            best = j;
+        }}
+    }}
+    return best;
+}}
+"""
+
+
+def _public_functions(program: Program, name: str) -> str:
+    n, upper = program.n_outputs, name.upper()
+    body = "    outputs(x, out);\n"
+    if program.loss is not None:
+        template = _CLIPPED if program.loss == "mse" else _SOFTMAX
+        body = template.format(n=n, share=text.floating(1 / n))
+    signature = f"void {name}_scores(const float x[{upper}_N_INPUTS],\n    float out[{upper}_N_OUTPUTS])"
+    predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
+    return f"{signature}\n{{\n{body}}}\n{predict}"

@@ -1,0 +1,57 @@
+"""Linear layers composed with what reads them, in double precision.
+
+The feature nodes of BLS are linear, often many more than the inputs, and the head has large weights of both
+signs for them that nearly cancel. Composed when the model is exported, they take no room, and nothing has to
+cancel in the single precision or the small integers of the exported program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .program import LINEAR, Program, Step
+
+__all__ = ["without_linear_features"]
+
+
+def without_linear_features(program: Program) -> Program:
+    """A broad program without its first layer, if that is linear and the result has no more weights."""
+    if not program.broad or program.head_sees_input or len(program.layers) < 2:
+        return program
+    first, *rest = program.layers
+    readers = [*rest[0], program.head]
+    if not all(step.operators == LINEAR and not step.unit for step in first):
+        return program
+    if not all((step.operators.nodal, step.operators.pool) == ("multiplication", "sum") for step in readers):
+        return program
+    matrix, offset = _affine(first)
+    width = len(offset)
+    second = [_composed(step, matrix, offset) for step in rest[0]]
+    direct = _composed(replace(program.head, weight=program.head.weight[:, :width]), matrix, offset)
+    head = replace(direct, weight=np.concatenate([direct.weight, program.head.weight[:, width:]], axis=1))
+    folded = replace(program, layers=[second, *rest[1:]], head=head, head_sees_input=True)
+    return folded if _n_weights(folded) <= _n_weights(program) else program
+
+
+def _affine(layer: list[Step]) -> tuple[np.ndarray, np.ndarray]:
+    """Matrix (n_neurons, n_inputs) and offset (n_neurons,) of a linear layer."""
+    matrices, offsets = [], []
+    for step in layer:
+        scale = np.ones(step.n_neurons) if step.scale is None else step.scale
+        bias = np.zeros(step.n_neurons) if step.bias is None else step.bias
+        matrices.append(scale[:, None] * step.weight)
+        offsets.append(scale * bias + (0 if step.shift is None else step.shift))
+    return np.concatenate(matrices), np.concatenate(offsets)
+
+
+def _composed(step: Step, matrix: np.ndarray, offset: np.ndarray) -> Step:
+    """A step that reads the inputs of a linear layer in place of its first outputs."""
+    n_inputs = step.n_inputs
+    bias = step.weight @ offset[:n_inputs] + (0 if step.bias is None else step.bias)
+    return replace(step, weight=step.weight @ matrix[:n_inputs], bias=bias)
+
+
+def _n_weights(program: Program) -> int:
+    return sum(step.weight.size for step in program.steps)

@@ -1,0 +1,201 @@
+"""A fitted estimator as the plain steps that a program without this library would take.
+
+A network becomes lists of `Step`: neurons with one operator set, each followed by a scale and a shift. Batch
+norms, and for regression the constants of the targets, are folded into these; blocks side by side that
+compute alike become one step. What reads a `Program` needs to know nothing of torch modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import NotFittedError
+
+from .. import record
+from ..network import Block, Network
+from ..operators import OperatorSet
+
+__all__ = ["Program", "Step", "program_of", "steps_of"]
+
+LINEAR = OperatorSet("multiplication", "sum", "identity")
+
+
+@dataclass(frozen=True)
+class Step:
+    """Neurons that share an operator set: scale * f(rho(psi(x, weight)) + bias) + shift.
+
+    Attributes
+    ----------
+    operators : OperatorSet
+    weight : array of shape (n_neurons, n_inputs)
+    bias, scale, shift : arrays of shape (n_neurons,), or None where there are none
+    unit : whether the pooled values are divided by their Euclidean norm before the activation
+    mean : what the neurons yield on average before scale and shift, where a batch norm knows it
+    """
+
+    operators: OperatorSet
+    weight: np.ndarray
+    bias: np.ndarray | None = None
+    scale: np.ndarray | None = None
+    shift: np.ndarray | None = None
+    unit: bool = False
+    mean: np.ndarray | None = None
+
+    @property
+    def n_neurons(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def n_inputs(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What two steps must have in common to be computed by one piece of code."""
+        return self.operators, self.bias is not None, self.scale is not None, self.unit
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything that a prediction needs.
+
+    Attributes
+    ----------
+    estimator : name of the estimator's class
+    topology : widths from input to output, such as "8-60-2"
+    parameters : how many the network has
+    input_mean, input_scale : arrays of shape (n_inputs,), in double precision
+    layers : the steps of each layer
+    head : the last step
+    broad : whether the head sees all layers
+    loss : "mse" for clipped outputs and otherwise softmax, or None for regression
+    classes : the labels, or None for regression
+    features : names of the inputs, or None
+    head_sees_input : whether a broad head sees the standardised input before the layers
+    """
+
+    estimator: str
+    topology: str
+    parameters: int
+    input_mean: np.ndarray
+    input_scale: np.ndarray
+    layers: list[list[Step]]
+    head: Step
+    broad: bool
+    loss: str | None
+    classes: list[Any] | None
+    features: list[str] | None
+    head_sees_input: bool = False
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.input_mean)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.head.n_neurons
+
+    @property
+    def standardizes(self) -> bool:
+        return bool(self.input_mean.any() or (self.input_scale != 1).any())
+
+    @property
+    def steps(self) -> list[Step]:
+        return [*(step for layer in self.layers for step in layer), self.head]
+
+    @property
+    def widths(self) -> list[int]:
+        """Neurons of each layer, without the head."""
+        return [sum(step.n_neurons for step in layer) for layer in self.layers]
+
+
+def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program:
+    """The program of a fitted estimator; one sentence about whatever cannot be exported."""
+    name = type(estimator).__name__
+    if record.ESTIMATORS.get(name) is not type(estimator):
+        raise TypeError(f"Only opgrow's own estimators can be exported, got {name}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
+    network: Network = estimator.network_
+    loss = getattr(estimator, "loss_", None)
+    classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
+    if features is None and hasattr(estimator, "feature_names_in_"):
+        features = [str(feature) for feature in estimator.feature_names_in_]
+    layers, head = steps_of(network)
+    return Program(
+        estimator=name,
+        topology=network.topology(),
+        parameters=network.n_parameters(),
+        input_mean=_values(network.input_mean, "input"),
+        input_scale=_values(network.input_scale, "input"),
+        layers=layers,
+        head=head,
+        broad=network.broad,
+        loss=None if classes is None else loss,
+        classes=classes,
+        features=None if features is None else list(features),
+    )
+
+
+def steps_of(network: Network) -> tuple[list[list[Step]], Step]:
+    """The steps of all layers, and that of the head."""
+    layers = [_merged(_block_step(block) for block in layer) for layer in network.hidden]
+    if isinstance(network.head, Block):
+        head = _block_step(network.head)
+    else:
+        weight, bias = _values(network.head.weight, "head"), _values(network.head.bias, "head")
+        head = Step(LINEAR, weight, bias)
+    if network.output_scale is not None and network.output_mean is not None:
+        scale, shift = _values(network.output_scale, "output"), _values(network.output_mean, "output")
+        head = replace(head, scale=scale, shift=shift)
+    return layers, head
+
+
+def _block_step(block: Block) -> Step:
+    operators = block.operator_set
+    for kind in ("nodal", "pool", "activation"):
+        if getattr(operators, f"{kind}_operator").code is None:
+            raise ValueError(
+                f"The network uses the {kind} operator {getattr(operators, kind)!r}, which is not part of "
+                "the library: only the library's own operators have a form in C."
+            )
+    what = f"block {operators}"
+    step = Step(
+        operators,
+        _values(block.weight, what).T,
+        _values(block.bias, what) if block.has_bias else None,
+        unit=block.normalization == "unit",
+    )
+    if block.norm is None:
+        return step
+    mean, variance = _values(block.norm.running_mean, what), _values(block.norm.running_var, what)
+    scale = _values(block.norm.weight, what) / np.sqrt(variance + block.norm.eps)
+    return replace(step, scale=scale, shift=_values(block.norm.bias, what) - mean * scale, mean=mean)
+
+
+def _merged(steps: Iterable[Step]) -> list[Step]:
+    """Neighbours of the same kind and inputs as one step; a unit norm is over its own block alone."""
+    merged: list[Step] = []
+    for step in steps:
+        last = merged[-1] if merged else None
+        if last is None or step.unit or last.kind != step.kind or last.n_inputs != step.n_inputs:
+            merged.append(step)
+            continue
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(last, name), getattr(step, name)])
+            for name in ("weight", "bias", "scale", "shift", "mean")
+            if getattr(step, name) is not None
+        }
+        merged[-1] = replace(last, **joined)
+    return merged
+
+
+def _values(tensor: Any, what: str) -> np.ndarray:
+    values = tensor.detach().cpu().to(torch.float64).numpy()
+    if not np.isfinite(values).all():
+        raise ValueError(f"The network cannot be exported: its {what} holds values that are not finite.")
+    return values
