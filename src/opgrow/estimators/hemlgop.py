@@ -110,6 +110,10 @@ class BlockEstimator(GrowingEstimator):
         """
         settings: dict[str, Any] = {
             "preset": None,
+            "n_min": 40,
+            "n_step": 20,
+            "n_estimators": 1,
+            "distill": None,
             "operators": "paper",
             "ridge": 1.0,
             "weight_range": 2 * np.pi,
