@@ -6,11 +6,12 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from opgrow.bench import app, study, tables
-from opgrow.bench.protocols import PROTOCOLS
+from opgrow.bench.protocols import PROTOCOLS, draw_inner_split, draw_split
 from opgrow.bench.runs import DONE, OVER_BUDGET, Run
 from opgrow.bench.store import Store
 from opgrow.bench.study import Study, run_study
@@ -49,6 +50,21 @@ def test_a_finished_study_is_not_run_again(tmp_path, executed):
     assert again == first
     assert len(executed) == 4
     assert heard == [True] * 4
+
+
+@pytest.mark.parametrize(("inner", "device"), [(False, "auto"), (True, "cpu")])
+def test_a_study_hands_on_its_splits_and_its_device(tmp_path, monkeypatch, inner, device):
+    seen = []
+
+    def execute(run, x, y, split, select, budget, where):
+        wanted = (draw_inner_split if inner else draw_split)(y, run.split)
+        seen.append((np.array_equal(split.train, wanted.train), np.array_equal(split.test, wanted.test)))
+        assert (select, budget, where) == ("none", 7.0, device)
+        return dict(FINE)
+
+    monkeypatch.setattr(study, "execute", execute)
+    run_study(small(tmp_path, inner=inner, device=device, budget=7.0), ignore)
+    assert seen == [(True, True)] * 4
 
 
 def test_an_interrupted_study_goes_on(tmp_path, executed):
@@ -148,6 +164,14 @@ def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
     assert "| pima | 80.0 [81.81] |" in text
     assert "| scene15 | 80.0 |" in text
     assert "| pima | 0.5 [217] |" in text
+
+
+def test_inner_splits_do_not_stand_beside_published_figures():
+    found = results("pima", "HeMLGOP", FINE)
+    text = tables.as_markdown(tables.tables_of(found, PROTOCOLS["paper"], inner=True))
+    assert "[" not in text
+    assert "Test accuracy" not in text
+    assert "## Accuracy on training rows held back (%)" in text
 
 
 def test_what_did_not_finish_is_shown():

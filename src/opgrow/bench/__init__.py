@@ -191,7 +191,7 @@ def _run_study(given: dict[str, Any]) -> None:
         typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
 
     results = run_study(study, tell)
-    tables = as_markdown(tables_of(results, study.rules))
+    tables = as_markdown(tables_of(results, study.rules, study.inner))
     if select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     write_atomically(out / "results.csv", as_csv(results).encode())

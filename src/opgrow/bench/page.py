@@ -37,7 +37,7 @@ svg { width: 100%; height: auto; max-width: 48rem; }
 def page(study: Study, results: Sequence[Finished], command: str) -> str:
     """The whole page; whatever comes from data is escaped."""
     rows = summarize(results, study.rules.summary)
-    tables = [_table(table) for table in tables_of(results, study.rules)]
+    tables = [_table(table) for table in tables_of(results, study.rules, study.inner)]
     parts = [_intro(study, command), *tables, *_tests(study, results, rows), *_figures(results, rows)]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -70,11 +70,12 @@ def _intro(study: Study, command: str) -> str:
     )
     if study.inner:
         chosen += " Everything happened within the training rows; no test row was used."
+    else:
+        chosen += " Figures of the HeMLGOP paper stand in brackets where its data is the same."
     return (
         f"<h1>{escape(', '.join(study.datasets))}</h1>\n{warning}"
         f"<p>Splits of a small dataset: {study.n_splits or rules.small_splits}; "
-        f"accuracies are {rules.summary}s over splits, sizes and times medians. {chosen} Figures of the "
-        "HeMLGOP paper stand in brackets where its data is the same.</p>\n"
+        f"accuracies are {rules.summary}s over splits, sizes and times medians. {chosen}</p>\n"
         f"<p><code>{escape(command)}</code><br>{escape(versions)}</p>"
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,13 +92,14 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
-def tables_of(results: Sequence[Finished], protocol: Protocol) -> list[Table]:
-    """All tables of a study."""
-    found = _by_quantity(summarize(results, protocol.summary))
+def tables_of(results: Sequence[Finished], protocol: Protocol, inner: bool = False) -> list[Table]:
+    """All tables of a study; one of inner splits says so, and no published figure stands beside its own."""
+    titles = QUANTITIES | ({"accuracy": "Accuracy on training rows held back (%)"} if inner else {})
+    found = _by_quantity(summarize(results, protocol.summary), titles, published=not inner)
     if protocol.summary == "mean" and any(run.split >= PAPER_SPLITS for run, _ in results):
         first = [(run, result) for run, result in results if run.split < PAPER_SPLITS]
-        title = f"{QUANTITIES['accuracy']}, median of the first {PAPER_SPLITS} splits"
-        accuracy = _by_quantity(summarize(first, "median"))[0]
+        title = f"{titles['accuracy']}, median of the first {PAPER_SPLITS} splits"
+        accuracy = _by_quantity(summarize(first, "median"), titles, published=not inner)[0]
         found.insert(1, replace(accuracy, name="accuracy-paper", title=title))
     differences = against_reference(results)
     return [*found, _difference_table(differences)] if differences else found
@@ -109,14 +110,17 @@ def as_markdown(tables: Sequence[Table]) -> str:
     return "\n".join(table.markdown() for table in tables)
 
 
-def _by_quantity(rows: Sequence[dict[str, Any]]) -> list[Table]:
-    """A table for each quantity, in the layout of the paper; its figures are in brackets."""
+def _by_quantity(rows: Sequence[dict[str, Any]], titles: Mapping[str, str], published: bool) -> list[Table]:
+    """A table for each quantity, in the layout of the paper, whose figures may stand in brackets."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     found = {(row["dataset"], row["model"]): row for row in rows}
     tables = []
-    for quantity, title in QUANTITIES.items():
-        body = [(name, *(cell(found.get((name, model)), quantity) for model in models)) for name in datasets]
+    for quantity, title in titles.items():
+        body = [
+            (name, *(_cell(found.get((name, model)), quantity, published) for model in models))
+            for name in datasets
+        ]
         if len(datasets) > 1:
             means = (_mean([found[name, model] for name in datasets], quantity) for model in models)
             body.append(("mean", *means))
@@ -186,7 +190,7 @@ def _difference_table(rows: Sequence[dict[str, Any]]) -> Table:
     return Table("differences", title, head, tuple(body), note)
 
 
-def cell(row: dict[str, Any] | None, quantity: str) -> str:
+def _cell(row: dict[str, Any] | None, quantity: str, published: bool) -> str:
     """What a table shows: our figure, what did not finish, and the paper's figure in brackets."""
     if row is None:
         return ""
@@ -194,7 +198,7 @@ def cell(row: dict[str, Any] | None, quantity: str) -> str:
     missing = row["runs"] - row["finished"]
     if missing:
         ours = f"{ours}, {missing} of {row['runs']} not finished" if row["finished"] else "not finished"
-    theirs = _published(row["dataset"], row["model"], quantity)
+    theirs = _published(row["dataset"], row["model"], quantity) if published else None
     return f"{ours} [{theirs}]" if theirs else ours
 
 
