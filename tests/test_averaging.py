@@ -17,6 +17,7 @@ from sklearn.neural_network import MLPClassifier
 import opgrow
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.averaging import average, fold_rows
+from opgrow.backends import HostBackend
 from opgrow.callbacks import Callback
 from opgrow.estimators.presets import PRESETS, preset_of, student_size
 from opgrow.network import Block, Layer, Network
@@ -258,3 +259,30 @@ def test_an_error_ends_all_networks(n_jobs):
         classifier(n_estimators=8, n_jobs=n_jobs, callbacks=[Fails()]).fit(X, Y)
     time.sleep(0.3)
     assert Fails.n_steps < 2 * 8  # the others did not grow to their end, and most did not begin
+
+
+def test_nothing_grows_on_after_an_error():
+    heard = []
+
+    class Fails(Callback):
+        def on_epoch_end(self, event):
+            heard.append(event.member)
+
+        def on_step_end(self, event):
+            heard.append(event.step.member)
+            if event.step.member == 1:
+                raise KeyError("enough")
+
+    long = {"n_jobs": 2, "n_estimators": 2, "max_neurons": 100, "block_threshold": -1e9}
+    with pytest.raises(KeyError, match="enough"):
+        classifier(callbacks=[Fails()], **long).fit(X, Y)
+    before = len(heard)
+    time.sleep(1.0)
+    assert len(heard) == before
+
+
+def test_every_problem_is_forgotten(monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(HostBackend, "forget", lambda self, problem: forgotten.append(problem.n_rows))
+    classifier(distill=3).fit(X, Y)
+    assert forgotten == [120, 120, 120, 150]

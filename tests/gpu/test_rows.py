@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -183,3 +185,18 @@ def test_a_search_that_runs_out_of_memory_gives_the_same_result(monkeypatch):
     assert failures
     assert found.winner.candidate.operator_set == whole.winner.candidate.operator_set
     assert found.winner.candidate.score == pytest.approx(whole.winner.candidate.score, rel=1e-5)
+
+
+def test_a_problem_that_is_forgotten_leaves_the_device():
+    backend = DeviceBackend(DEVICE)
+    rng = np.random.default_rng(0)
+    parts = [
+        Problem(rng.normal(size=(20, 3)), np.ones((20, 1), np.float32), np.ones(20, np.float32))
+        for _ in range(2)
+    ]
+    problem = replace(parts[0], validation=parts[1])
+    for known in (problem, parts[1]):
+        backend.part(known)
+    assert len(backend._sources) == 2
+    backend.forget(problem)
+    assert not backend._sources
