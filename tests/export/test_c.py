@@ -646,7 +646,9 @@ def test_operators_of_users_are_named(tmp_path: Path) -> None:
     register_activation("swish", torch.nn.functional.silu)
     try:
         network = showing(2, [Block(2, 2, OperatorSet("dog", "sum", "swish"))])
-        with pytest.raises(ValueError, match="activation operator 'swish', which is not part of the library"):
+        with pytest.raises(
+            ValueError, match="activation operator 'swish' is registered in Python and cannot be exported"
+        ):
             as_regressor(network).export_c(tmp_path / "model.c")
     finally:
         unregister("activation", "swish")

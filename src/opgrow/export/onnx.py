@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 
 from .._version import __version__
-from ..network import Block, Network
+from ..network import Network
+from .checks import check_exportable
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -98,12 +97,10 @@ def export_onnx(
     >>> labels, probabilities.shape
     (array([0, 0]...), (2, 3))
     """
-    _check_estimator(estimator)
+    check_exportable(estimator)
     if input_type not in INPUT_TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
     _check_onnx()
-    network = estimator.network_
-    _check_operators(network)
     model = _model(estimator, float16, input_type, _feature_names(estimator, feature_names))
 
     import onnx
@@ -117,40 +114,11 @@ def export_onnx(
 # --- what can be exported ---
 
 
-def _check_estimator(estimator: Any) -> None:
-    from ..estimators.base import GrowingEstimator
-
-    name = type(estimator).__name__
-    if not isinstance(estimator, GrowingEstimator):
-        hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
-        raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
-    if not hasattr(estimator, "network_"):
-        raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
-
-
 def _check_onnx() -> None:
     try:
         import onnx  # noqa: F401
     except ImportError as error:
         raise ImportError('Exporting to ONNX needs the package onnx: pip install "opgrow[onnx]".') from error
-
-
-def _check_operators(network: Network) -> None:
-    """Refuse operators that were registered by users: there is a torch function, and no text of it."""
-    from .onnx_operators import ACTIVATIONS, NODALS, WINDOWS
-
-    known = {"nodal": NODALS, "pool": (*WINDOWS, "maximum"), "activation": ACTIVATIONS}
-    blocks = [block for layer in network.hidden for block in layer]
-    if isinstance(network.head, Block):
-        blocks.append(network.head)
-    for kind, names in known.items():
-        for block in blocks:
-            name = getattr(block.operator_set, kind)
-            if name not in names:
-                raise ValueError(
-                    f"The {kind} operator {name!r} is registered in Python and cannot be exported: "
-                    "only networks of built-in operators can."
-                )
 
 
 def _feature_names(estimator: Any, given: Sequence[str] | None) -> list[str] | None:

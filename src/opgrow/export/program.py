@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.exceptions import NotFittedError
 
-from .. import record
 from ..network import Block, Network
 from ..operators import OperatorSet
+from .checks import check_exportable
 
 __all__ = ["Program", "Step", "program_of", "steps_of"]
 
@@ -115,19 +114,14 @@ class Program:
 
 def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program:
     """The program of a fitted estimator; one sentence about whatever cannot be exported."""
-    name = type(estimator).__name__
-    if record.ESTIMATORS.get(name) is not type(estimator):
-        raise TypeError(f"Only opgrow's own estimators can be exported, got {name}.")
-    if not hasattr(estimator, "network_"):
-        raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
-    network: Network = estimator.network_
+    network = check_exportable(estimator)
     loss = getattr(estimator, "loss_", None)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     if features is None and hasattr(estimator, "feature_names_in_"):
         features = [str(feature) for feature in estimator.feature_names_in_]
     layers, head = steps_of(network)
     return Program(
-        estimator=name,
+        estimator=type(estimator).__name__,
         topology=network.topology(),
         parameters=network.n_parameters(),
         input_mean=_values(network.input_mean, "input"),
@@ -157,12 +151,6 @@ def steps_of(network: Network) -> tuple[list[list[Step]], Step]:
 
 def _block_step(block: Block) -> Step:
     operators = block.operator_set
-    for kind in ("nodal", "pool", "activation"):
-        if getattr(operators, f"{kind}_operator").code is None:
-            raise ValueError(
-                f"The network uses the {kind} operator {getattr(operators, kind)!r}, which is not part of "
-                "the library: only the library's own operators have a form in C."
-            )
     what = f"block {operators}"
     step = Step(
         operators,

@@ -1,0 +1,41 @@
+"""What can be exported: one sentence about whatever cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from ..network import Block, Network
+
+__all__ = ["check_exportable"]
+
+
+def check_exportable(estimator: Any) -> Network:
+    """The network of a fitted estimator of this package, all of whose operators are built in."""
+    from ..estimators.base import GrowingEstimator
+
+    name = type(estimator).__name__
+    if not isinstance(estimator, GrowingEstimator):
+        hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
+        raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
+    network = estimator.network_
+    blocks = [block for layer in network.hidden for block in layer]
+    if isinstance(network.head, Block):
+        blocks.append(network.head)
+    for block in blocks:
+        _check_operators(block)
+    return network
+
+
+def _check_operators(block: Block) -> None:
+    """Refuse operators that were registered by users: there is a torch function, and no text of it."""
+    for kind in ("nodal", "pool", "activation"):
+        if getattr(block.operator_set, f"{kind}_operator").code is None:
+            raise ValueError(
+                f"The {kind} operator {getattr(block.operator_set, kind)!r} is registered in Python and "
+                "cannot be exported: only networks of built-in operators can."
+            )
