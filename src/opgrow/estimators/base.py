@@ -118,6 +118,10 @@ class GrowingEstimator(BaseEstimator):
         """How many networks are grown and averaged."""
         return 1
 
+    def _member(self, settings: Any, number: int) -> GrowthSettings:
+        """Settings of one of several networks that are averaged, from 0."""
+        return settings
+
     def _student(self, settings: Any, network: Network) -> GrowthSettings | None:
         """Settings of a network that learns from the grown one, or from the average, and takes its place."""
         return None
@@ -238,7 +242,13 @@ class GrowingEstimator(BaseEstimator):
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
             stack.enter_context(torch.random.fork_rng(devices=[]))
-            tasks = [partial(grow, number, make, each, where) for number, make in enumerate(problems)]
+            members = (
+                [self._member(each, number) for number in range(n_networks)] if n_networks > 1 else [each]
+            )
+            tasks = [
+                partial(grow, number, problems[number], members[number], where)
+                for number in range(n_networks)
+            ]
             grown = run_all(tasks, n_threads)
             network = grown[0] if n_networks == 1 else average(grown)
             student = self._student(settings, network)

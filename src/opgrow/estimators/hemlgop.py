@@ -51,7 +51,7 @@ class BlockEstimator(GrowingEstimator):
     def __init__(
         self,
         *,
-        preset: str | None = None,
+        preset: str | None = "balanced",
         n_min: int | str = "auto",
         n_step: int | str = "auto",
         max_neurons: int = 200,
@@ -142,6 +142,11 @@ class BlockEstimator(GrowingEstimator):
 
     def _n_networks(self) -> int:
         return preset_of(self).n_estimators
+
+    def _member(self, settings: BlockSettings, number: int) -> BlockSettings:
+        """Networks of an average take the values of dropout in turn, where a single one tries them all."""
+        dropout = settings.dropouts[number % len(settings.dropouts)]
+        return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
 
     def _student(self, settings: BlockSettings, network: Network) -> BlockSettings | None:
         size = student_size(self, network)
