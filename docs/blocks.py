@@ -1,4 +1,4 @@
-"""The code blocks of the README and the guide: found, run in order and, as a script, followed by what they print.
+"""The code blocks of the README and the guide: found, run and, as a script, followed by what they print.
 
     python docs/blocks.py docs/tutorial.md
 
@@ -7,7 +7,7 @@ print where a block of text follows them directly. The tests run all pages with 
 
 Languages are ``python``, ``console`` (lines with "$ " are commands, the others are what they printed), ``c``
 (saved as main.c, for a compiler on the same page), ``text`` and ``bibtex``. What is not run says why in a
-comment in front of it, ``<!-- not run: it needs a GPU -->``; its commands must still exist, with their options.
+comment in front of it, ``<!-- not run: it needs a GPU -->``; its commands and options must still exist.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from opgrow.cli import app
+from opgrow.persistence import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ("python", "console", "c", "text", "bibtex")
-#: Folders of pages whose commands took minutes to hours: records of measurements, with their figures beside them.
+#: Folders of pages whose commands took minutes to hours: records of measurements, with their figures.
 RECORDS = (ROOT / "docs" / "results",)
 
 _BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<reason>.+?) -->\n+)?^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^ *```$",
+    r"(?:^<!-- not run: (?P<reason>.+?) -->\n+)?^ *```(?P<language>[^\n`]*)\n(?P<code>.*?)^ *```$",
     re.DOTALL | re.MULTILINE,
 )
 _INLINE = re.compile(r"`(opgrow\s[a-z][^`]*)`")
@@ -125,7 +126,7 @@ def _run_command(line: str) -> str:
 
 
 def check_command(line: str) -> None:
-    """Complain unless a command exists, and takes what it is given: opgrow's own, extras of pip, targets of make."""
+    """Complain unless a command exists and takes what it is given: opgrow, extras of pip, targets of make."""
     words = shlex.split(line, comments=True)
     program, arguments = words[0], words[1:]
     if program == "opgrow":
@@ -145,14 +146,16 @@ def check_command(line: str) -> None:
 def check_options(arguments: list[str]) -> None:
     """Complain unless a command that a sentence mentions, perhaps not in full, and its options exist."""
     command, rest, _ = _command(arguments)
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    known = {
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     for word in rest:
         if word.startswith("-") and word not in known:
             raise ValueError(f"opgrow {command.name} has no option {word}")
 
 
 def _command(arguments: list[str]) -> tuple[Any, list[str], Any]:
-    """The command that words lead to through its groups, the words after it, and the context to read them in."""
+    """The command that words lead to, the words after its name, and the context to read them in."""
     command, parent, rest = get_command(app), None, list(arguments)
     while rest and hasattr(command, "get_command"):
         parent = type(command).context_class(command, parent=parent, info_name=command.name or "opgrow")
@@ -187,7 +190,7 @@ def refresh(path: Path) -> None:
     text = page.text
     for start, end, printed in reversed(changes):
         text = text[:start] + printed + text[end:]
-    path.write_text(text, encoding="utf-8")
+    write_atomically(path, text.encode())
 
 
 if __name__ == "__main__":

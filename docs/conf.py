@@ -26,8 +26,6 @@ extensions = [
 ]
 exclude_patterns = ["_extensions"]
 nitpicky = True  # a name that leads nowhere is a warning, and `make docs` stops at warnings
-# What other packages document. Without a network there is nothing to link to.
-nitpick_ignore_regex = [("py:.*", r"(numpy|np|torch|sklearn|nn|os|pathlib|collections|typing|safetensors)\..*")]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -52,6 +50,7 @@ html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
 html_show_sphinx = False
 html_show_sourcelink = False
 pygments_style = "friendly"

@@ -94,14 +94,16 @@ def test_commands_and_their_options_exist(page):
     ],
 )
 def test_what_does_not_exist_is_noticed(command, complaint):
-    with pytest.raises(Exception) as caught:  # noqa: PT011, B017 - of the command line's own kinds, too
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - of the command line's own kinds, too
         blocks.check_command(command)
     assert complaint in str(caught.value)
 
 
 def test_failures_and_wrong_options_in_sentences_are_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = blocks.Page(write_page(tmp_path, "By `opgrow fit --colour x`:\n\n```console\n$ opgrow fit no.csv\n```\n"))
+    page = blocks.Page(
+        write_page(tmp_path, "By `opgrow fit --colour x`:\n\n```console\n$ opgrow fit no.csv\n```\n")
+    )
     with pytest.raises(ValueError, match="--colour"):
         blocks.check_options(page.inline_commands()[0][1:])
     with pytest.raises(RuntimeError, match=r"no\.csv"):

@@ -97,7 +97,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `opgrow.persistence.save`, the ``save`` of an estimator or ``opgrow fit`` has written.
+    """Read a model that an estimator's ``save``, `opgrow.persistence.save` or ``opgrow fit`` has written.
 
     No code in the file is run. Its predictions are those of the saved model, bit for bit.
 
