@@ -28,7 +28,7 @@ test: lint  ## lint, types, tests and the examples in the docstrings, on all cor
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
 docs: env  ## build the documentation into site/ (warnings are errors)
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto docs site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site
 	@echo "Open site/index.html"
 
 lint: env  ## ruff (rules and format) and mypy

@@ -58,9 +58,9 @@ pygments_dark_style = "github-dark"
 
 
 def skip_foreign(app: Sphinx, what: str, name: str, member: Any, *rest: Any) -> bool | None:
-    """Leave out what classes inherit from scikit-learn and torch."""
+    """Leave out what classes inherit from scikit-learn and torch, and __init__, which its class describes."""
     home = getattr(member, "__module__", None) or ""
-    return True if home.split(".")[0] in ("sklearn", "torch") else None
+    return True if name == "__init__" or home.split(".")[0] in ("sklearn", "torch") else None
 
 
 def setup(app: Sphinx) -> None:

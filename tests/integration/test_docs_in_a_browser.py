@@ -60,16 +60,7 @@ onload = () => {{
 def site(tmp_path_factory):
     """The site, built as `make docs` builds it."""
     folder = tmp_path_factory.mktemp("docs") / "site"
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "--quiet",
-        "--fail-on-warning",
-        "--keep-going",
-        "--jobs",
-        "auto",
-    ]
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
     made = subprocess.run([*command, str(ROOT / "docs"), str(folder)], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return folder
