@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test lint format clean
+.PHONY: help env demo test docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ test: lint  ## lint, types, tests and the examples in the docstrings, on all cor
 	@$(BIN)/python -c "from opgrow.kernels.warmup import warm_up; warm_up()"
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
+docs: env  ## build the documentation into site/ (warnings are errors)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site
+	@echo "Open site/index.html"
+
 lint: env  ## ruff (rules and format) and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -37,5 +41,5 @@ format: env  ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 clean:  ## remove caches and build leftovers (.venv stays)
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -35,7 +35,7 @@ def draw(network, title: str) -> str:
     for number, layer in enumerate(network.layers, 1):
         dots = [colour[str(b.operator_set)] for b in layer for _ in range(b.n_neurons)]
         rows.append((f"layer {number}", dots))
-    rows.append(("output", ["#222222"] * network.n_outputs))
+    rows.append(("output", ["#777f8c"] * network.n_outputs))
     for label, dots in rows:
         lines = [dots[i : i + 50] for i in range(0, len(dots), 50)]
         parts.append(text(20, top + 5, label, 14))
@@ -51,8 +51,7 @@ def draw(network, title: str) -> str:
             f'<circle cx="{x}" cy="{line - 5}" r="5" fill="{colour[name]}"/>' + text(x + 12, line, name, 13)
         )
     height = top + 22 * ((len(names) + 2) // 3) + 4
-    dark = "@media(prefers-color-scheme:dark){text{fill:#ddd}}"
-    style = f"<style>text{{font-family:sans-serif;fill:#333}}{dark}</style>"
+    style = "<style>text{font-family:sans-serif;fill:#777f8c}</style>"  # readable on white and on black
     body = "\n".join(parts)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">{style}\n{body}\n</svg>\n'
 

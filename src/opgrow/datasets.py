@@ -127,7 +127,7 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     name : str or path-like
         - digits, breast_cancer, wine, iris, diabetes: come with scikit-learn.
         - pima, cmc, yeast: from a local file if there is one, otherwise from OpenML.
-        - NAME of any ``NAME.csv`` or ``NAME.npz`` in `data_home` or a folder directly in it.
+        - NAME of any ``NAME.csv`` or ``NAME.npz`` in ``data_home`` or a folder directly in it.
         - A path to a table file that `opgrow.data.read_table` reads.
 
         The target of a table is its column ``target``, or else its last one.

@@ -291,7 +291,7 @@ def register_pool(
 ) -> Pool:
     """Add a pool operator that maps z of shape (N, D, d) to (N, d), for every D >= 1.
 
-    See `register_nodal` for the checks; ``flops`` takes D and returns the operations of one neuron.
+    See `opgrow.register_nodal` for the checks; ``flops`` takes D and returns the operations of one neuron.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def register_pool(
 
 
 def register_activation(name: str, function: Callable[[Tensor], Tensor], *, flops: int = 1) -> Activation:
-    """Add an elementwise activation f(x). See `register_nodal` for the checks.
+    """Add an elementwise activation f(x). See `opgrow.register_nodal` for the checks.
 
     Examples
     --------

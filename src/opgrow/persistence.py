@@ -97,7 +97,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save`, the ``save`` of an estimator or ``opgrow fit`` has written.
+    """Read a model that an estimator's ``save``, `opgrow.persistence.save` or ``opgrow fit`` has written.
 
     No code in the file is run. Its predictions are those of the saved model, bit for bit.
 
@@ -129,7 +129,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Any, TableEncoder | None]:
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
-    """Everything in a model file; see `load` for what may go wrong."""
+    """Everything in a model file; see `opgrow.load` for what may go wrong."""
     path = Path(path).expanduser()
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder: expected a model file.")

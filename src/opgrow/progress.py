@@ -40,16 +40,16 @@ REFRESHES_PER_SECOND = 8
 class Progress(Callback):
     """Shows growth as it happens; ``verbose=1`` uses it.
 
+    A fit that ends in an exception does not tell its callbacks. Use it in a ``with`` statement to have the
+    terminal cleaned up at once in that case, too; without, that happens when the object is forgotten or
+    Python ends.
+
     Parameters
     ----------
     force : bool, default=False
         Print the finished steps even where standard error is no terminal, such as in a log file.
     console : rich.console.Console, optional
         Where to; standard error by default.
-
-    A fit that ends in an exception does not tell its callbacks. Use it in a ``with`` statement to have the
-    terminal cleaned up at once in that case, too; without, that happens when the object is forgotten or
-    Python ends.
 
     Examples
     --------

@@ -121,7 +121,7 @@ class Table:
         Returns
         -------
         Table
-            The data; `data` itself if it is a table.
+            The data; ``data`` itself if it is a table.
         """
         if isinstance(data, Table):
             return data

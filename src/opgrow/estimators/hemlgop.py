@@ -96,6 +96,9 @@ class BlockEstimator(GrowingEstimator):
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
         """The settings of the paper's experiments.
 
+        What the paper does not say (range of the weights, batch size, optimiser, loss) is taken from its
+        authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
+
         Parameters
         ----------
         scale : {"small", "large"}
@@ -104,9 +107,6 @@ class BlockEstimator(GrowingEstimator):
         **changes
             Parameters to set differently; the paper selected ``ridge`` from 0.1, 1, 10, ``dropout`` from
             0.1, 0.3, 0.5 and either ``weight_decay=1e-4`` or ``max_norm`` from 1, 2, 3.
-
-        What the paper does not say (range of the weights, batch size, optimiser, loss) is taken from its
-        authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
         """
         settings: dict[str, Any] = {
             "preset": None,
