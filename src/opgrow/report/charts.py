@@ -20,7 +20,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a scatter chart; points of one series have one colour."""
+    """A point of a scatter chart; a series has one colour, and is in the legend if it has a name."""
 
     x: float
     y: float
@@ -67,7 +67,7 @@ class _Axis:
             near = range(math.floor(self.low), math.ceil(self.high) + 1)
             every = [factor * 10.0**power for power in near for factor in (1, 2, 5)]
             return [tick for tick in every if self.low <= math.log10(tick) <= self.high]
-        raw = (self.high - self.low) / 5
+        raw = (self.high - self.low) / 6
         size = 10.0 ** math.floor(math.log10(raw))
         step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw)
         first = math.ceil(self.low / step)
@@ -75,14 +75,21 @@ class _Axis:
 
 
 def scatter(
-    points: Sequence[Point], x_label: str, y_label: str, *, log_x: bool = False, diagonal: bool = False
+    points: Sequence[Point],
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: bool = False,
+    diagonal: bool = False,
+    limits: tuple[float, ...] = (),
 ) -> str:
     """Points by series; those that are not finite are left out.
 
-    ``diagonal`` gives both axes the same range and draws the line of equal values.
+    ``diagonal`` gives both axes the same range, with ``limits`` in it, and draws the line of equal values.
     """
     xs, ys = [p.x for p in points], [p.y for p in points]
-    x, y = _axes(xs + ys, xs + ys) if diagonal else _axes(xs, ys, log_x)
+    both = [*xs, *ys, *limits]
+    x, y = _axes(both, both) if diagonal else _axes(xs, ys, log_x)
     colours = _colours(p.series for p in points)
     equal = _diagonal(x, y) if diagonal else []
     marks = [
@@ -188,6 +195,7 @@ def _y_axis(y: _Axis, label: str) -> list[str]:
 
 def _chart(marks: Sequence[str], colours: Mapping[str, str]) -> str:
     legend, per_row = [], 4
+    colours = {name: colour for name, colour in colours.items() if name}
     for number, (name, colour) in enumerate(colours.items()):
         left = _LEFT + (number % per_row) * (_WIDTH - _LEFT - _RIGHT) / per_row
         top = _HEIGHT + 18 * (number // per_row)

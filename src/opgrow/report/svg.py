@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from xml.sax.saxutils import escape
 
-__all__ = ["COLOURS", "clean", "picture", "shades", "short", "shortened", "text", "title"]
+__all__ = ["COLOURS", "clean", "counted", "picture", "shades", "short", "shortened", "text", "title"]
 
 #: Colours that most people can tell apart (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
@@ -52,6 +52,11 @@ def clean(words: str) -> str:
     """Text without the characters that XML or UTF-8 cannot hold."""
     kept = "".join(c if c == "\n" or unicodedata.category(c) not in ("Cc", "Cs") else "\ufffd" for c in words)
     return kept.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def shortened(words: str, length: int) -> str:
