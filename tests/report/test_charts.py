@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -88,6 +89,19 @@ def test_a_diagonal_gives_both_axes_one_range():
     on = marks(chart, "circle")[1]  # equal values lie on the line
     share = (float(on.get("cx")) - x1) / (x2 - x1)
     assert float(on.get("cy")) == pytest.approx(y1 + share * (y2 - y1), abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.99185, 0.99212), (0, 1), (123456.1, 123456.9), (1e-7, 3e-7), (-5e8, 5e8)]
+)
+def test_ticks_are_told_apart(low, high):
+    chart = scatter([Point(low, low, "a", ""), Point(high, high, "b", "")], "x", "y")
+    ticks = [t.text for t in marks(chart, "text") if t.get("text-anchor") == "end"]
+    assert len(ticks) >= 3
+    values = [float(tick.replace(",", "")) for tick in ticks]
+    steps = [b - a for a, b in pairwise(values)]
+    assert min(steps) > 0
+    assert max(steps) == pytest.approx(min(steps), rel=0.3)
 
 
 def test_the_marked_point_of_a_line_says_why():

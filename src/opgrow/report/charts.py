@@ -67,11 +67,21 @@ class _Axis:
             near = range(math.floor(self.low), math.ceil(self.high) + 1)
             every = [factor * 10.0**power for power in near for factor in (1, 2, 5)]
             return [tick for tick in every if self.low <= math.log10(tick) <= self.high]
-        raw = (self.high - self.low) / 6
-        size = 10.0 ** math.floor(math.log10(raw))
-        step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw)
+        step = self._step()
         first = math.ceil(self.low / step)
         return [step * i for i in range(first, math.floor(self.high / step) + 1)]
+
+    def _step(self) -> float:
+        raw = (self.high - self.low) / 6
+        size = 10.0 ** math.floor(math.log10(raw))
+        return next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw)
+
+    def label(self, tick: float) -> str:
+        """A tick in as few characters as tell it from its neighbours."""
+        words, step = short(tick), math.inf if self.log else self._step()
+        if abs(float(words.replace(",", "")) - tick) < 0.1 * step:
+            return words
+        return f"{tick:,.{max(0, -math.floor(math.log10(step)))}f}"
 
 
 def scatter(
@@ -171,7 +181,7 @@ def _axes(xs: Sequence[float], ys: Sequence[float], log_x: bool = False) -> tupl
 def _frame(x: _Axis, y: _Axis, x_label: str, y_label: str) -> list[str]:
     parts = _y_axis(y, y_label)
     for tick in x.ticks():
-        parts.append(text(x.at(tick), _HEIGHT - _BOTTOM + 18, short(tick), "middle"))
+        parts.append(text(x.at(tick), _HEIGHT - _BOTTOM + 18, x.label(tick), "middle"))
     parts.append(text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, x_label, "middle"))
     return parts
 
@@ -184,7 +194,7 @@ def _y_axis(y: _Axis, label: str) -> list[str]:
             f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" '
             'stroke-opacity="0.15"/>'
         )
-        parts.append(text(_LEFT - 8, at + 4, short(tick), "end"))
+        parts.append(text(_LEFT - 8, at + 4, y.label(tick), "end"))
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
     parts.append(
         f'<text x="16" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 16 {middle:.1f})" '

@@ -109,7 +109,7 @@ def draw(
     width = max(right, places.head.middle + 40) + _EDGE
     bottom = places.bottom + (56 if network.broad and len(places.layers) > 1 else 22)
     drawn, width, bottom = _legend(legend, colours, keys, max(width, 420), bottom)
-    style = f"width: {width:.0f}px; max-width: 100%; min-width: {min(0.85 * width, 560):.0f}px; height: auto"
+    style = f"width: {width:.0f}px; max-width: 100%; min-width: {min(0.85 * width, 820):.0f}px; height: auto"
     label = f' aria-label="A network of the topology {network.topology()}"'
     return Drawing(picture(width, bottom, [*parts, *drawn], style, label), network.topology())
 
