@@ -185,6 +185,8 @@ def test_a_drawing_can_be_saved_as_svg_alone(tmp_path):
     drawing.save(tmp_path / "net.svg")
     saved = (tmp_path / "net.svg").read_text()
     assert "prefers-color-scheme" in saved
+    root = ElementTree.fromstring(saved)
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
     assert len(list(ElementTree.fromstring(saved).iter(f"{SVG}circle"))) == drawing.svg.count("<circle")
     with pytest.raises(ValueError, match=r"ends in \.svg, got '.*net\.png'"):
         drawing.save(tmp_path / "net.png")

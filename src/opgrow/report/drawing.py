@@ -7,6 +7,7 @@ each would make a grey surface. One drawing serves notebooks, reports and files.
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ class Drawing:
         if not os.fspath(path).lower().endswith(".svg"):
             raise ValueError(f"A drawing is written to a file that ends in .svg, got {os.fspath(path)!r}.")
         head, rest = self.svg.split(">", 1)
+        # Pages fit a drawing to their width; a file says how large it is.
+        width, height = re.findall(r'viewBox="0 0 (\S+) (\S+)"', head)[0]
+        head = re.sub(r'style="[^"]*"', f'width="{width}" height="{height}"', head)
         write_atomically(path, f"{head}>{_DARK}{rest}\n".encode())
 
     def _repr_html_(self) -> str:

@@ -1,7 +1,7 @@
 """Pages that need nothing else: one document with its style, its script and its tables.
 
-The content policy of a document allows that script alone and no fetching, so that a page stays what it is
-even if a name in the data were taken for markup. Names are escaped all the same.
+The content policy of a document allows no script but its own, if it has one, and no fetching: a page stays
+what it is even if a name in the data were taken for markup. Names are escaped all the same.
 """
 
 from __future__ import annotations
@@ -101,18 +101,20 @@ _SCRIPT = """
 """
 
 
-def document(title: str, parts: Iterable[str]) -> str:
-    """A whole page; ``title`` is escaped, ``parts`` are HTML."""
-    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+def document(title: str, parts: Iterable[str], *, tips: bool = False) -> str:
+    """A whole page; ``title`` is escaped, ``parts`` are HTML. With ``tips``, marks are explained at once."""
+    policy, end = "default-src 'none'; style-src 'unsafe-inline'", ""
+    if tips:
+        digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'"
+        end = f'<div id="tip" role="status" hidden></div>\n<script>{_SCRIPT}</script>\n'
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f'<body>\n{body}\n<div id="tip" role="status" hidden></div>\n'
-        f"<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+        f"<body>\n{body}\n{end}</body>\n</html>\n"
     )
 
 

@@ -103,7 +103,7 @@ def page(
         section("what-it-costs", "What it costs", cost_parts(estimator, x, file_bytes)),
         paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
     ]
-    return document(f"{name} {network.topology()}", parts)
+    return document(f"{name} {network.topology()}", parts, tips=True)
 
 
 def _network(estimator: Any) -> Any:
