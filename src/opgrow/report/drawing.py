@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..network import Block, Network
-from .layout import HEADER, MANY, Box, Column, Placed, Plan, plan
+from .bundles import bundles
+from .layout import HEADER, MANY, Box, Column, Plan, plan
 from .neurons import Names, input_text, neuron_texts, output_text, spaced
-from .svg import counted, picture, shades, shortened, text, title
+from .svg import GREY, counted, picture, shades, shortened, text, title
 
 __all__ = ["Drawing", "draw"]
 
-_GREY = "#7f7f7f"
 _LINEAR = "linear head"
 _EDGE = 12
 _LABEL = 20  # characters of a name that are written
@@ -96,10 +96,10 @@ def draw(
     left = _EDGE + max(36, *(width_of(shortened(name, _LABEL)) + 8 for name in shown), 0)
     places = plan(network, left, members)
     legend = _legend_of(network)
-    colours = dict(zip(legend, shades(len(legend)), strict=True)) | {_LINEAR: _GREY}
+    colours = dict(zip(legend, shades(len(legend)), strict=True)) | {_LINEAR: GREY}
     keys = dict(zip(legend, map(_letters, range(len(legend))), strict=True))
     parts = [
-        *_bundles(network, places, colours),
+        *bundles(network, places, colours),
         *_inputs(network, names, places),
         *(
             part
@@ -168,11 +168,11 @@ def _inputs(network: Network, names: Names, places: Plan) -> list[str]:
     parts = _caption(box, "inputs", f"{network.n_inputs:,}")
     if not places.input_dots:
         words = title(input_text(network, names))
-        return [*parts, f'<rect class="mark" {_rect(box)} rx="4" fill="{_GREY}">{words}</rect>']
+        return [*parts, f'<rect class="mark" {_rect(box)} rx="4" fill="{GREY}">{words}</rect>']
     for i, (x, y) in enumerate(places.input_dots):
         words = title(input_text(network, names, i))
         square = _rect(Box(x - 5, y - 5, 10, 10))
-        parts.append(f'<rect class="mark" {square} rx="2" fill="{_GREY}">{words}</rect>')
+        parts.append(f'<rect class="mark" {square} rx="2" fill="{GREY}">{words}</rect>')
         if names.inputs is not None:
             parts.append(text(box.x - 6, y + 4, shortened(names.inputs[i], _LABEL), "end"))
     return parts
@@ -240,73 +240,6 @@ def _caption(box: Box, name: str, count: str) -> list[str]:
         text(box.middle, 14, name, "middle", ' font-weight="600"'),
         text(box.middle, 29, count, "middle", _SMALL),
     ]
-
-
-# --- bundles of weights ---
-
-
-def _bundles(network: Network, places: Plan, colours: dict[str, str]) -> list[str]:
-    """From each column to the blocks of the next one, in the blocks' colours."""
-    parts, source, seen = [], places.inputs, counted(network.n_inputs, "input")
-    for column in places.layers:
-        if column.one_stack:
-            parts += [
-                _band(source, p.box, colours[str(p.block.operator_set)], _weights(seen, p))
-                for p in column.blocks
-            ]
-        else:
-            n = sum(p.block.n_neurons for p in column.blocks)
-            parts.append(_band(source, column.outline, _GREY, f"{seen} to {counted(n, 'neuron')}"))
-        source = column.outline
-        seen = counted(sum(p.block.n_neurons for p in column.blocks), "neuron")
-    outputs = counted(network.n_outputs, "output")
-    if not places.layers:
-        return [_band(source, places.head, _GREY, f"{seen} to {outputs}")]
-    last = places.layers[-1]
-    if last.one_stack:
-        for p in last.blocks:
-            said = f"{counted(p.block.n_neurons, 'neuron')} to {outputs}"
-            parts.append(_band(p.box, places.head, colours[str(p.block.operator_set)], said))
-    else:
-        parts.append(_band(last.outline, places.head, _GREY, f"{seen} to {outputs}"))
-    if network.broad:
-        parts += [_arc(column, places, outputs) for column in places.layers[:-1]]
-    return parts
-
-
-def _weights(seen: str, placed: Placed) -> str:
-    block = placed.block
-    n = f"{block.n_inputs * block.n_neurons:,}"
-    return f"{seen} to block {placed.number} ({counted(block.n_neurons, 'neuron')}): {n} weights"
-
-
-def _band(source: Box, target: Box, colour: str, words: str) -> str:
-    """A ribbon from the right side of a box to the left side of another."""
-    x0, x1 = source.right + 2, target.x - 2
-    middle = (x0 + x1) / 2
-    path = (
-        f"M{x0:.1f} {source.y:.1f}C{middle:.1f} {source.y:.1f} {middle:.1f} {target.y:.1f} {x1:.1f} "
-        f"{target.y:.1f}V{target.bottom:.1f}C{middle:.1f} {target.bottom:.1f} {middle:.1f} "
-        f"{source.bottom:.1f} {x0:.1f} {source.bottom:.1f}Z"
-    )
-    return f'<path d="{path}" fill="{colour}" fill-opacity="0.13">{title(words)}</path>'
-
-
-def _arc(column: Column, places: Plan, outputs: str) -> str:
-    """The bundle of a layer that the head of a broad network sees past the layers between."""
-    low = places.bottom + 30
-    start, end = column.box, places.head
-    corner = min(60.0, (end.middle - start.middle) / 2)
-    path = (
-        f"M{start.middle:.1f} {start.bottom + 8:.1f}Q{start.middle:.1f} {low:.1f} "
-        f"{start.middle + corner:.1f} {low:.1f}H{end.middle - corner:.1f}"
-        f"Q{end.middle:.1f} {low:.1f} {end.middle:.1f} {end.bottom + 8:.1f}"
-    )
-    n = counted(sum(p.block.n_neurons for p in column.blocks), "neuron")
-    return (
-        f'<path d="{path}" fill="none" stroke="{_GREY}" stroke-width="14" stroke-opacity="0.2">'
-        f"{title(f'{n} to {outputs}')}</path>"
-    )
 
 
 # --- words ---

@@ -9,10 +9,11 @@ from __future__ import annotations
 import unicodedata
 from xml.sax.saxutils import escape
 
-__all__ = ["COLOURS", "clean", "counted", "picture", "shades", "short", "shortened", "text", "title"]
+__all__ = ["COLOURS", "GREY", "clean", "counted", "picture", "shades", "short", "shortened", "text", "title"]
 
 #: Colours that most people can tell apart (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+GREY = "#7f7f7f"
 
 
 def shades(n: int) -> list[str]:
