@@ -10,7 +10,16 @@ import torch
 from scipy import optimize, special
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
-from opgrow.scores import CRITERIA, Score, evaluate, probabilities, row_losses, temperature
+from opgrow.scores import (
+    CRITERIA,
+    Score,
+    calibration_error,
+    evaluate,
+    probabilities,
+    reliability,
+    row_losses,
+    temperature,
+)
 
 NAN, INF = math.nan, math.inf
 
@@ -183,3 +192,19 @@ def test_unknown_names():
         evaluate("nope", "mse", outputs, outputs, weight)
     with pytest.raises(ValueError, match="loss"):
         row_losses("nope", torch.zeros(2, 2), torch.zeros(2, 2))
+
+
+def test_the_calibration_error_is_the_distance_of_confidence_and_accuracy():
+    confidence = np.array([0.9, 0.9, 0.9, 0.9, 0.6, 0.6])
+    right = np.array([1, 1, 1, 0, 0, 0], bool)
+    expected = (4 * abs(0.9 - 0.75) + 2 * 0.6) / 6
+    assert calibration_error(confidence, right) == pytest.approx(expected)
+    assert calibration_error(np.ones(3), np.ones(3, bool)) == 0
+
+
+def test_reliability_counts_every_row_once_and_keeps_empty_bins_at_zero():
+    confidence = np.array([0.0, 0.55, 0.95, 1.0])
+    count, sure, accuracy = reliability(confidence, np.array([False, True, False, True]), n_bins=10)
+    assert count.tolist() == [1, 0, 0, 0, 0, 1, 0, 0, 0, 2]
+    assert sure[[0, 1, 5, 9]] == pytest.approx([0, 0, 0.55, 0.975])
+    assert accuracy[[0, 1, 5, 9]] == pytest.approx([0, 0, 1, 0.5])

@@ -321,6 +321,11 @@ class Network(nn.Module):
         lines.append(f"  head: {self._head_kind()}, {self.n_outputs} outputs{sees}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from .report.drawing import draw
+
+        return draw(self)._repr_html_()
+
     def _head_kind(self) -> str:
         return str(self.head.operator_set) if isinstance(self.head, Block) else "linear"
 

@@ -32,9 +32,14 @@ from .events import (
 )
 from .scores import Score
 
-__all__ = ["Progress", "growth_table"]
+__all__ = ["STEP_COLUMNS", "Progress", "growth_table", "step_cells"]
 
 REFRESHES_PER_SECOND = 8
+#: The columns of a table of growth steps.
+STEP_COLUMNS = (
+    *("layer", "block", "operators", "neurons", "score", "gain", "kept"),
+    *("parameters", "search s", "tuning s"),
+)
 
 
 class Progress(Callback):
@@ -269,24 +274,32 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     for name in ("para-\nmeters", "search\ns", "tuning\ns"):
         table.add_column(name, justify="right", no_wrap=True)
     for step in history:
-        operators = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
-        if step.operator_set is not None:
-            head = "" if step.head_operators is None else f"\nhead {step.head_operators}"
-            operators = f"{step.operator_set}{head}".replace("/", " / ")
-        table.add_row(
-            *([str(step.member)] if several else []),
-            "all" if step.kind == "fine-tune" else str(step.layer),
-            f"pass {step.block}" if step.kind == "search" else str(step.block or ""),
-            operators,
-            str(step.n_neurons or ""),
-            _figure(step.score.value),
-            "" if step.improvement is None else _percent(step.improvement),
-            Text("yes", "green") if step.accepted else Text("no", "yellow"),
-            f"{step.n_parameters:,}",
-            f"{step.search_seconds:.2f}" if step.kind in ("block", "search") else "",
-            "" if step.kind in ("layer", "search") else f"{step.tuning_seconds:.2f}",
-        )
+        cells: list[RenderableType] = [str(step.member)] if several else []
+        for name, text in zip(STEP_COLUMNS, step_cells(step), strict=True):
+            kept = Text(text, "green" if step.accepted else "yellow")
+            cells.append(kept if name == "kept" else text)
+        table.add_row(*cells)
     return table
+
+
+def step_cells(step: GrowthStep) -> tuple[str, ...]:
+    """What a table says about a step, in the order of `STEP_COLUMNS`."""
+    operators = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
+    if step.operator_set is not None:
+        head = "" if step.head_operators is None else f"\nhead {step.head_operators}"
+        operators = f"{step.operator_set}{head}".replace("/", " / ")
+    return (
+        "all" if step.kind == "fine-tune" else str(step.layer),
+        f"pass {step.block}" if step.kind == "search" else str(step.block or ""),
+        operators,
+        str(step.n_neurons or ""),
+        _figure(step.score.value),
+        "" if step.improvement is None else _percent(step.improvement),
+        "yes" if step.accepted else "no",
+        f"{step.n_parameters:,}",
+        f"{step.search_seconds:.2f}" if step.kind in ("block", "search") else "",
+        "" if step.kind in ("layer", "search") else f"{step.tuning_seconds:.2f}",
+    )
 
 
 def _place(layer: int, block: int) -> str:

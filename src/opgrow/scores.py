@@ -1,4 +1,4 @@
-"""How good outputs are: the criteria that decide growth, and the losses that tuning descends.
+"""How good outputs are: the criteria that decide growth, the losses that tuning descends, calibration.
 
 A `Score` carries the criterion's value and, for ties, the loss. Relative improvements follow the
 paper's Eq. 7 and 8: (L - L') / L for losses, (A' - A) / A for accuracies.
@@ -13,7 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["CRITERIA", "Loss", "Score", "evaluate", "probabilities", "row_losses", "temperature"]
+__all__ = [
+    "CRITERIA",
+    "Loss",
+    "Score",
+    "calibration_error",
+    "evaluate",
+    "probabilities",
+    "reliability",
+    "row_losses",
+    "temperature",
+]
 
 #: A loss by name, or a function of outputs and targets, both (n, outputs), to one loss per row (n,).
 Loss = str | Callable[[Tensor, Tensor], Tensor]
@@ -140,3 +150,32 @@ def temperature(outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> 
         else:
             low = left
     return float(np.exp((low + high) / 2))
+
+
+def reliability(
+    confidence: np.ndarray, right: np.ndarray, n_bins: int = 15
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How sure predictions are, and how often they are right, in bins of confidence of equal width.
+
+    Parameters
+    ----------
+    confidence : array of shape (n,), in [0, 1]
+        The probability that each predicted class was given.
+    right : array of shape (n,), of bool
+    n_bins : int, default=15
+
+    Returns
+    -------
+    count, mean_confidence, accuracy : arrays of shape (n_bins,); the means of empty bins are 0
+    """
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    divisor = np.maximum(count, 1)
+    sure, hits = (np.bincount(bins, values, minlength=n_bins) for values in (confidence, right))
+    return count, sure / divisor, hits / divisor
+
+
+def calibration_error(confidence: np.ndarray, right: np.ndarray, n_bins: int = 15) -> float:
+    """Expected calibration error: the mean distance of confidence and accuracy over the rows' bins."""
+    count, sure, accuracy = reliability(confidence, right, n_bins)
+    return float((count * np.abs(sure - accuracy)).sum() / len(confidence))

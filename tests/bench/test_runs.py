@@ -79,14 +79,6 @@ def test_a_result_is_plain_data_with_the_costs(model):
         assert {"kind", "accepted", "score", "curve"} <= result["steps"][0].keys()
 
 
-def test_the_calibration_error_is_the_distance_of_confidence_and_accuracy():
-    confidence = np.array([0.9, 0.9, 0.9, 0.9, 0.6, 0.6])
-    right = np.array([1, 1, 1, 0, 0, 0], bool)
-    expected = (4 * abs(0.9 - 0.75) + 2 * 0.6) / 6
-    assert runs.calibration_error(confidence, right) == pytest.approx(expected)
-    assert runs.calibration_error(np.ones(3), np.ones(3, bool)) == 0
-
-
 def test_a_name_brings_its_own_parameters(memory):
     result = execute(Run("numbers", 0, "memory depth=3"), NUMBERED, CODES, draw_split(CODES, 0), "inner")
     assert result["accuracy"] == pytest.approx(0.9)

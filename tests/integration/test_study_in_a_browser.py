@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from browser import NEEDED, PROGRAM, Browser
 from typer.testing import CliRunner
 
 from opgrow.bench import app
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium (Debian: apt-get install chromium)")
-
-
-def browse(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
-    command += [
-        "--window-size=1200,3000",
-        f"--user-data-dir={page.parent / 'browser'}",
-        *options,
-        page.as_uri(),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=NEEDED)
 
 
 def test_tables_and_figures_are_drawn(tmp_path):
@@ -34,13 +21,21 @@ def test_tables_and_figures_are_drawn(tmp_path):
     made = CliRunner().invoke(app, arguments)
     assert made.exit_code == 0, made.output
     page = tmp_path / "out" / "index.html"
-    folder = Path(os.environ.get("OPGROW_SCREENSHOTS") or tmp_path)
-    picture = folder / "study.png"
-    browse(page, f"--screenshot={picture}")
-    assert picture.stat().st_size > 50_000
-    seen = browse(page, "--dump-dom")
-    for name in ("accuracy", "parameters", "seconds", "flops"):
-        assert f'<table id="{name}">' in seen.stdout
-    for name in ("ranks", "operators-nodal", "operators-pool", "sizes-iris", "curves-iris", "curves-wine"):
-        assert f'<figure id="{name}"><svg' in seen.stdout
-    assert "CONSOLE" not in seen.stderr
+    picture = Path(os.environ.get("OPGROW_SCREENSHOTS") or tmp_path) / "study.png"
+    with Browser(tmp_path) as browser:
+        browser.open(page, 1200)
+        browser.picture(picture)
+        assert picture.stat().st_size > 50_000
+        for name in ("accuracy", "parameters", "seconds", "flops"):
+            assert browser.look(f"document.querySelectorAll('table#{name} tbody tr').length") >= 3
+        for name in (
+            "ranks",
+            "operators-nodal",
+            "operators-pool",
+            "sizes-iris",
+            "curves-iris",
+            "curves-wine",
+        ):
+            assert browser.look(f"document.querySelector('#{name} svg').getBoundingClientRect().height") > 50
+        assert browser.fetched == [page.as_uri()]
+        assert browser.complaints == []

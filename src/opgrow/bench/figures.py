@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from .charts import Line, Point, bars, lines, scatter
+from ..report.charts import Line, Point, bars, lines, scatter
 from .runs import DONE
 from .study import Finished
 

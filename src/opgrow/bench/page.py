@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from .._version import __version__
+from ..report import html
+from ..report.html import document, escape, figure
 from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm
 from .figures import accuracy_against_parameters, growth_curves, operator_shares
 from .models import METHODS
@@ -20,18 +21,6 @@ __all__ = ["page"]
 
 #: The methods whose operators the paper shows.
 _SEARCHING = PUBLISHED_METHODS[:4]
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
-th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #8884; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-.scroll { overflow-x: auto; }
-figure { margin: 1.5rem 0; }
-figcaption { font-size: 0.9rem; opacity: 0.8; }
-svg { width: 100%; height: auto; max-width: 48rem; }
-.warning { border-left: 4px solid #d55e00; padding: 0.2rem 1rem; }
-"""
 
 
 def page(study: Study, results: Sequence[Finished], command: str) -> str:
@@ -39,12 +28,7 @@ def page(study: Study, results: Sequence[Finished], command: str) -> str:
     rows = summarize(results, study.rules.summary)
     tables = [_table(table) for table in tables_of(results, study.rules, study.inner)]
     parts = [_intro(study, command), *tables, *_tests(study, results, rows), *_figures(results, rows)]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>opgrow: {escape(', '.join(study.datasets))}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n{chr(10).join(parts)}\n</body>\n</html>\n"
-    )
+    return document(f"opgrow: {', '.join(study.datasets)}", parts)
 
 
 def _intro(study: Study, command: str) -> str:
@@ -81,13 +65,8 @@ def _intro(study: Study, command: str) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in table.head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>\n" for row in table.rows)
     note = f"<p>{escape(table.note)}</p>\n" if table.note else ""
-    return (
-        f'<h2>{escape(table.title)}</h2>\n{note}<div class="scroll"><table id="{escape(table.name)}"><thead>'
-        f"<tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
-    )
+    return f"<h2>{escape(table.title)}</h2>\n{note}{html.table(table.name, table.head, table.rows)}"
 
 
 def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -118,7 +97,7 @@ def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, A
         }
         found = average_ranks(filled)
         parts.append(
-            _figure(
+            figure(
                 "ranks",
                 draw_critical_difference(found),
                 "Average ranks over datasets; bars join models that do not differ significantly (Nemenyi).",
@@ -147,11 +126,11 @@ def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> lis
     parts = []
     searching = [m for m in _SEARCHING if any(run.model == m for run, _ in results)]
     for kind, chart in operator_shares(results, searching).items():
-        parts.append(_figure(f"operators-{kind.split()[0]}", chart, f"Chosen {kind}, all datasets."))
+        parts.append(figure(f"operators-{kind.split()[0]}", chart, f"Chosen {kind}, all datasets."))
     for name in dict.fromkeys(run.dataset for run, _ in results):
         sizes = accuracy_against_parameters([row for row in rows if row["dataset"] == name], list(METHODS))
         if sizes:
-            parts.append(_figure(f"sizes-{name}", sizes, f"{name}: accuracy against parameters."))
+            parts.append(figure(f"sizes-{name}", sizes, f"{name}: accuracy against parameters."))
         first = next(
             (
                 r
@@ -162,9 +141,5 @@ def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> lis
         )
         curves = growth_curves(first) if first else None
         if curves:
-            parts.append(_figure(f"curves-{name}", curves, f"{name}: how a {REFERENCE} grew."))
+            parts.append(figure(f"curves-{name}", curves, f"{name}: how a {REFERENCE} grew."))
     return ["<h2>Figures</h2>", *parts] if parts else []
-
-
-def _figure(name: str, chart: str, caption: str) -> str:
-    return f'<figure id="{escape(name)}">{chart}<figcaption>{escape(caption)}</figcaption></figure>'

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..scores import calibration_error
 from .budget import OverBudget, time_limit
 from .models import GRIDS, METHODS, PEERS, n_parameters, split_name
 from .protocols import Split, hold_out
 
-__all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "calibration_error", "execute"]
+__all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
 
 DONE, OVER_BUDGET, FAILED = "done", "over budget", "failed"
 #: Where parameters are chosen: on training or validation rows, not at all, or on the test rows (optimistic).
@@ -134,13 +135,6 @@ def _calibration(estimator: Any, x: np.ndarray, y: np.ndarray) -> float | None:
     probabilities = estimator.predict_proba(x)
     right = np.asarray(estimator.classes_)[probabilities.argmax(axis=1)] == y
     return calibration_error(probabilities.max(axis=1), right)
-
-
-def calibration_error(confidence: np.ndarray, right: np.ndarray, n_bins: int = 15) -> float:
-    """Expected calibration error: the mean distance of confidence and accuracy over bins of equal width."""
-    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gaps = np.bincount(bins, confidence - right, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def _operators(network: Any) -> list[dict[str, Any]]:

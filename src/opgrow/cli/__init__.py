@@ -17,6 +17,7 @@ from opgrow.cli.export import export
 from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
 from opgrow.cli.predict import evaluate, predict
+from opgrow.cli.report import report
 
 __all__ = ["app", "main"]
 
@@ -51,6 +52,7 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(inspect)
 app.command()(export)
+app.command()(report)
 
 try:
     from opgrow.bench import app as bench_app

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 __all__ = [
     "class_codes",
     "console",
+    "feature_names",
     "inputs",
     "label_text",
     "labels",
     "print_json",
+    "refuse_to_replace",
     "scores",
     "scores_text",
     "target_column",
@@ -142,36 +145,37 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
     return np.column_stack(list(table.columns.values()))
 
 
+def feature_names(model: ModelFile) -> list[str] | None:
+    """Names of the columns that the network sees, as far as the model file knows them."""
+    if model.encoder is not None:
+        return [str(name) for name in model.encoder.get_feature_names_out()]
+    names = getattr(model.estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def refuse_to_replace(source: Path, target: Path, what: str, option: str = "--output") -> None:
+    """Say so if a result would be written over what it is made from."""
+    if target.exists() and source.exists() and target.samefile(source):
+        raise ValueError(f"{str(target)!r} is {what} itself: name another with {option}.")
+
+
 def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> dict[str, float]:
     """How well a fitted estimator predicts a target column."""
-    import numpy as np
-    from sklearn import metrics
     from sklearn.base import is_classifier
 
+    from opgrow.report.quality import class_scores, number_scores
+
     with warnings.catch_warnings():
-        # Few rows or absent classes are the user's choice, and the scores of those are still defined.
-        warnings.simplefilter("ignore")
+        # A matrix has no names that could be compared.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        predicted = estimator.predict(x)
         if is_classifier(estimator):
             codes = class_codes(values, estimator.classes_, target)
-            probabilities = estimator.predict_proba(x)
-            predicted = class_codes(estimator.predict(x), estimator.classes_, target)
-            known = np.arange(len(estimator.classes_))
-            found = {
-                "accuracy": metrics.accuracy_score(codes, predicted),
-                "balanced_accuracy": metrics.balanced_accuracy_score(codes, predicted),
-                "macro_f1": metrics.f1_score(codes, predicted, average="macro", zero_division=0),
-                "log_loss": metrics.log_loss(codes, probabilities, labels=known),
-            }
-        else:
-            if values.dtype == object:
-                raise ValueError(f"The target {target!r} holds text: regression needs numbers.")
-            predicted = estimator.predict(x)
-            found = {
-                "r2": metrics.r2_score(values, predicted),
-                "mae": metrics.mean_absolute_error(values, predicted),
-                "rmse": metrics.root_mean_squared_error(values, predicted),
-            }
-    return {name: float(value) for name, value in found.items()}
+            chosen = class_codes(predicted, estimator.classes_, target)
+            return class_scores(codes, estimator.predict_proba(x), chosen)
+    if values.dtype == object:
+        raise ValueError(f"The target {target!r} holds text: regression needs numbers.")
+    return number_scores(values, predicted)
 
 
 def scores_text(found: dict[str, float]) -> str:

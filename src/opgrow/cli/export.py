@@ -114,8 +114,7 @@ def export(
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
     target = model.with_suffix(written.suffix) if output is None else output
     check_writable(target)
-    if target.exists() and target.samefile(model):
-        raise ValueError(f"{str(target)!r} is the model file itself: name another with --output.")
+    common.refuse_to_replace(model, target, "the model file")
     loaded = read(model)
     more = written.write(loaded, target, options)
     _report(model, loaded, to, target, more, as_json)
@@ -132,7 +131,7 @@ class _More:
 def _write_onnx(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_onnx
 
-    export_onnx(model.estimator, output, feature_names=_feature_names(model), **options)
+    export_onnx(model.estimator, output, feature_names=common.feature_names(model), **options)
     return _More()
 
 
@@ -143,7 +142,7 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
 
     if "calibration" in options:
         options["calibration"] = common.inputs(model, read_table(options["calibration"]))
-    export_c(model.estimator, output, features=_feature_names(model), **options)
+    export_c(model.estimator, output, features=common.feature_names(model), **options)
     header = output.with_suffix(".h")
     data: dict[str, Any] = {"header": str(header), "size": None}
     try:
@@ -171,14 +170,6 @@ _FORMATS = {
 }
 
 
-def _feature_names(model: ModelFile) -> list[str] | None:
-    """Names of the columns that the network sees, as far as the model file knows them."""
-    if model.encoder is not None:
-        return [str(name) for name in model.encoder.get_feature_names_out()]
-    names = getattr(model.estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
 def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _More, as_json: bool) -> None:
     size, network = output.stat().st_size, model.estimator.network_
     if as_json:
@@ -190,7 +181,7 @@ def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _Mor
                 "bytes": size,
                 "estimator": type(model.estimator).__name__,
                 "topology": network.topology(),
-                "feature_names": _feature_names(model),
+                "feature_names": common.feature_names(model),
                 **more.data,
             }
         )

@@ -93,6 +93,12 @@ def fit(
     paper: Annotated[
         Scale | None, typer.Option(help="Start from the paper's settings for small or large problems.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="HTML page to write on what was grown and how; with --validation, also on how good it is."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
@@ -115,6 +121,8 @@ def fit(
     from opgrow.progress import Progress
 
     check_writable(output)
+    if report is not None:
+        _check_report(report, output, data, validation)
     check_device(device)
     given = parse_parameters(param or [])
     table = read_table(data)
@@ -148,10 +156,34 @@ def fit(
     if held is not None:
         scores["validation"] = common.scores(estimator, *held, name)
     save(estimator, output, encoder, target=name)
+    if report is not None:
+        from opgrow.report import write_report
+
+        write_report(
+            estimator,
+            report,
+            *(eval_set or (None, None)),
+            feature_names=list(encoder.get_feature_names_out()),
+            target=name,
+            rows="validation rows, which also decided what was kept",
+            file_bytes=output.stat().st_size,
+        )
     if as_json:
         common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
     elif not quiet:
-        _print(estimator, output, scores)
+        _print(estimator, output, scores, report)
+
+
+def _check_report(report: Path, output: Path, *tables: Path | None) -> None:
+    """Refuse a page that cannot be written, or only over other files of this command."""
+    from opgrow.persistence import check_writable
+
+    check_writable(report)
+    if report.resolve() == output.resolve():
+        raise ValueError(f"The report and the model cannot both be written to {str(report)!r}.")
+    for table in tables:
+        if table is not None:
+            common.refuse_to_replace(table, report, "the table", "--report")
 
 
 def _check_parameters(given: dict[str, Any], cls: Any, classes: dict[Method, Any]) -> None:
@@ -237,7 +269,7 @@ def _summary(
     }
 
 
-def _print(estimator: Any, output: Path, scores: dict[str, dict[str, float]]) -> None:
+def _print(estimator: Any, output: Path, scores: dict[str, dict[str, float]], report: Path | None) -> None:
     from opgrow.progress import growth_table
 
     console = common.console()
@@ -248,3 +280,5 @@ def _print(estimator: Any, output: Path, scores: dict[str, dict[str, float]]) ->
     for part, found in scores.items():
         console.print(f"{part:<10} {common.scores_text(found)}", soft_wrap=True)
     console.print(f"saved to   {output}", soft_wrap=True)
+    if report is not None:
+        console.print(f"report     {report}", soft_wrap=True)

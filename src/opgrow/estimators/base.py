@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -34,6 +34,9 @@ from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
 from ..scores import Loss, probabilities
+
+if TYPE_CHECKING:
+    from ..report import Drawing
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
@@ -336,6 +339,41 @@ class GrowingEstimator(BaseEstimator):
         from ..export import export_c
 
         export_c(self, path, weights=weights, arithmetic=arithmetic, name=name, calibration=calibration)
+
+    # --- showing ---
+
+    def report(self, path: Any, X_test: Any = None, y_test: Any = None) -> None:
+        """Write a page on what was grown, how it grew, how good it is and what it costs.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The HTML file to write; it needs nothing else, and no network.
+        X_test, y_test : rows that were not learned from, optional
+            Without them, the page cannot say how good the model is.
+        """
+        from ..report import write_report
+
+        write_report(self, path, X_test, y_test)
+
+    def plot(self) -> Drawing:
+        """A drawing of the fitted network: notebooks show it, and its ``save("network.svg")`` writes it."""
+        from ..report.page import draw_estimator
+
+        return draw_estimator(self)
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._drawn()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # scikit-learn's diagram can be turned off
+            bundle["text/html"] += self._drawn()
+        return bundle
+
+    def _drawn(self) -> str:
+        """What notebooks show below scikit-learn's diagram."""
+        return self.plot()._repr_html_() if hasattr(self, "network_") else ""
 
 
 def with_parameters(family_init: Callable[..., None], before: str, **defaults: Any) -> Callable[..., None]:

@@ -1,7 +1,6 @@
 """Small charts as SVG text: points, lines and stacked bars, for pages that need no network and no library.
 
-Text and axes take the colour of the page (``currentColor``), so a chart fits light and dark pages. Every mark
-has a title, which browsers show when the pointer rests on it.
+Every mark has a title, which browsers show when the pointer rests on it.
 """
 
 from __future__ import annotations
@@ -11,32 +10,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-__all__ = ["COLOURS", "Line", "Point", "bars", "lines", "scatter"]
+from .svg import clean, picture, shades, short, text, title
 
-#: Colours that most people can tell apart (Okabe and Ito).
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+__all__ = ["Line", "Point", "bars", "lines", "scatter"]
+
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a scatter chart; points of one series have one colour."""
+    """A point of a scatter chart; a series has one colour, and is in the legend if it has a name."""
 
     x: float
     y: float
     label: str
     series: str
+    radius: float = 5.0
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line through (x, y) pairs."""
+    """A line through (x, y) pairs, with a mark on the one whose index is ``marked``."""
 
     points: Sequence[tuple[float, float]]
     label: str
     series: str
     dashed: bool = False
+    marked: int | None = None
+    remark: str = ""
 
 
 class _Axis:
@@ -65,24 +67,53 @@ class _Axis:
             near = range(math.floor(self.low), math.ceil(self.high) + 1)
             every = [factor * 10.0**power for power in near for factor in (1, 2, 5)]
             return [tick for tick in every if self.low <= math.log10(tick) <= self.high]
-        raw = (self.high - self.low) / 5
-        size = 10.0 ** math.floor(math.log10(raw))
-        step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw)
+        step = self._step()
         first = math.ceil(self.low / step)
         return [step * i for i in range(first, math.floor(self.high / step) + 1)]
 
+    def _step(self) -> float:
+        raw = (self.high - self.low) / 6
+        size = 10.0 ** math.floor(math.log10(raw))
+        return next(factor * size for factor in (1, 2, 5, 10) if factor * size >= raw)
 
-def scatter(points: Sequence[Point], x_label: str, y_label: str, *, log_x: bool = False) -> str:
-    """Points by series; those that are not finite are left out."""
-    x, y = _axes([p.x for p in points], [p.y for p in points], log_x)
+    def label(self, tick: float) -> str:
+        """A tick in as few characters as tell it from its neighbours."""
+        words, step = short(tick), math.inf if self.log else self._step()
+        if abs(float(words.replace(",", "")) - tick) < 0.1 * step:
+            return words
+        return f"{tick:,.{max(0, -math.floor(math.log10(step)))}f}"
+
+
+def scatter(
+    points: Sequence[Point],
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: bool = False,
+    diagonal: bool = False,
+    limits: tuple[float, ...] = (),
+) -> str:
+    """Points by series; those that are not finite are left out.
+
+    ``diagonal`` gives both axes the same range, with ``limits`` in it, and draws the line of equal values.
+    """
+    xs, ys = [p.x for p in points], [p.y for p in points]
+    both = [*xs, *ys, *limits]
+    x, y = _axes(both, both) if diagonal else _axes(xs, ys, log_x)
     colours = _colours(p.series for p in points)
+    equal = _diagonal(x, y) if diagonal else []
     marks = [
-        f'<circle cx="{x.at(p.x):.1f}" cy="{y.at(p.y):.1f}" r="5" fill="{colours[p.series]}" '
-        f'fill-opacity="0.8">{_title(f"{p.label}: {_short(p.x)}, {_short(p.y)}")}</circle>'
+        f'<circle cx="{x.at(p.x):.1f}" cy="{y.at(p.y):.1f}" r="{p.radius:g}" fill="{colours[p.series]}" '
+        f'fill-opacity="0.8">{title(f"{p.label}: {short(p.x)}, {short(p.y)}")}</circle>'
         for p in points
         if x.holds(p.x) and y.holds(p.y)
     ]
-    return _chart([*_frame(x, y, x_label, y_label), *marks], colours)
+    return _chart([*_frame(x, y, x_label, y_label), *equal, *marks], colours)
+
+
+def _diagonal(x: _Axis, y: _Axis) -> list[str]:
+    low, high = f'x1="{x.start:.1f}" y1="{y.start:.1f}"', f'x2="{x.end:.1f}" y2="{y.end:.1f}"'
+    return [f'<line {low} {high} stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="6 4"/>']
 
 
 def lines(given: Sequence[Line], x_label: str, y_label: str) -> str:
@@ -101,9 +132,24 @@ def lines(given: Sequence[Line], x_label: str, y_label: str) -> str:
         dash = ' stroke-dasharray="6 4"' if line.dashed else ""
         marks.append(
             f'<path d="{" ".join(path)}" fill="none" stroke="{colours[line.series]}" stroke-width="2"{dash}>'
-            f"{_title(line.label)}</path>"
+            f"{title(line.label)}</path>"
         )
+        marks += _marked(line, x, y, colours[line.series])
     return _chart([*_frame(x, y, x_label, y_label), *marks], colours)
+
+
+def _marked(line: Line, x: _Axis, y: _Axis, colour: str) -> list[str]:
+    """The mark of a line's point, with what is to be said about it."""
+    if line.marked is None:
+        return []
+    px, py = line.points[line.marked]
+    if not (x.holds(px) and y.holds(py)):
+        return []
+    words = f"{line.label}: {line.remark}" if line.remark else line.label
+    return [
+        f'<circle cx="{x.at(px):.1f}" cy="{y.at(py):.1f}" r="4.5" fill="{colour}" stroke="currentColor" '
+        f'stroke-width="1.5">{title(words)}</circle>'
+    ]
 
 
 def bars(shares: Mapping[str, Mapping[str, float]], y_label: str) -> str:
@@ -120,10 +166,10 @@ def bars(shares: Mapping[str, Mapping[str, float]], y_label: str) -> str:
             top, bottom = y.at(below + share), y.at(below)
             marks.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{0.7 * room:.1f}" height="{bottom - top:.1f}" '
-                f'fill="{colours[part]}">{_title(f"{name}, {part}: {_short(share)}")}</rect>'
+                f'fill="{colours[part]}">{title(f"{name}, {part}: {short(share)}")}</rect>'
             )
             below += share
-        marks.append(_text(left + 0.35 * room, _HEIGHT - _BOTTOM + 18, name, "middle"))
+        marks.append(text(left + 0.35 * room, _HEIGHT - _BOTTOM + 18, name, "middle"))
     return _chart(marks, colours)
 
 
@@ -135,8 +181,8 @@ def _axes(xs: Sequence[float], ys: Sequence[float], log_x: bool = False) -> tupl
 def _frame(x: _Axis, y: _Axis, x_label: str, y_label: str) -> list[str]:
     parts = _y_axis(y, y_label)
     for tick in x.ticks():
-        parts.append(_text(x.at(tick), _HEIGHT - _BOTTOM + 18, _short(tick), "middle"))
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, x_label, "middle"))
+        parts.append(text(x.at(tick), _HEIGHT - _BOTTOM + 18, x.label(tick), "middle"))
+    parts.append(text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, x_label, "middle"))
     return parts
 
 
@@ -148,44 +194,27 @@ def _y_axis(y: _Axis, label: str) -> list[str]:
             f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" '
             'stroke-opacity="0.15"/>'
         )
-        parts.append(_text(_LEFT - 8, at + 4, _short(tick), "end"))
+        parts.append(text(_LEFT - 8, at + 4, y.label(tick), "end"))
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
     parts.append(
         f'<text x="16" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 16 {middle:.1f})" '
-        f'fill="currentColor" font-size="13">{escape(label)}</text>'
+        f'fill="currentColor" font-size="13">{escape(clean(label))}</text>'
     )
     return parts
 
 
 def _chart(marks: Sequence[str], colours: Mapping[str, str]) -> str:
     legend, per_row = [], 4
+    colours = {name: colour for name, colour in colours.items() if name}
     for number, (name, colour) in enumerate(colours.items()):
         left = _LEFT + (number % per_row) * (_WIDTH - _LEFT - _RIGHT) / per_row
         top = _HEIGHT + 18 * (number // per_row)
         legend.append(f'<rect x="{left:.1f}" y="{top}" width="12" height="12" fill="{colour}"/>')
-        legend.append(_text(left + 18, top + 11, name, "start"))
+        legend.append(text(left + 18, top + 11, name, "start"))
     height = _HEIGHT + 18 * -(-len(colours) // per_row) + 6
-    body = "\n".join([*marks, *legend])
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="12">\n{body}\n</svg>'
-    )
+    return picture(_WIDTH, height, [*marks, *legend])
 
 
 def _colours(series: Iterable[str]) -> dict[str, str]:
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(series))}
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {where} fill="currentColor">{escape(text)}</text>'
-
-
-def _title(text: str) -> str:
-    return f"<title>{escape(text)}</title>"
-
-
-def _short(value: float) -> str:
-    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
-        return f"{value:.1e}"
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    names = list(dict.fromkeys(series))
+    return dict(zip(names, shades(len(names)), strict=True))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
-from opgrow.bench.charts import COLOURS, Line, Point, bars, lines, scatter
+from opgrow.report.charts import Line, Point, bars, lines, scatter
+from opgrow.report.svg import COLOURS, clean, shades
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -78,3 +80,48 @@ def test_bars_are_stacked_to_their_total():
     assert heights[2] == pytest.approx(2 * heights[0], abs=0.2)
     assert float(rects[1].get("y")) + heights[1] == pytest.approx(float(rects[0].get("y")), abs=0.2)
     assert rects[0].get("fill") == rects[2].get("fill") == COLOURS[0]
+
+
+def test_a_diagonal_gives_both_axes_one_range():
+    chart = scatter([Point(0, 10, "a", "s"), Point(5, 5, "b", "s")], "true", "predicted", diagonal=True)
+    [line] = [mark for mark in marks(chart, "line") if mark.get("stroke-dasharray")]
+    x1, x2, y1, y2 = (float(line.get(name)) for name in ("x1", "x2", "y1", "y2"))
+    on = marks(chart, "circle")[1]  # equal values lie on the line
+    share = (float(on.get("cx")) - x1) / (x2 - x1)
+    assert float(on.get("cy")) == pytest.approx(y1 + share * (y2 - y1), abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.99185, 0.99212), (0, 1), (123456.1, 123456.9), (1e-7, 3e-7), (-5e8, 5e8)]
+)
+def test_ticks_are_told_apart(low, high):
+    chart = scatter([Point(low, low, "a", ""), Point(high, high, "b", "")], "x", "y")
+    ticks = [t.text for t in marks(chart, "text") if t.get("text-anchor") == "end"]
+    assert len(ticks) >= 3
+    values = [float(tick.replace(",", "")) for tick in ticks]
+    steps = [b - a for a, b in pairwise(values)]
+    assert min(steps) > 0
+    assert max(steps) == pytest.approx(min(steps), rel=0.3)
+
+
+def test_the_marked_point_of_a_line_says_why():
+    line = Line([(0, 1), (1, 3), (2, 2)], "block 1", "s", marked=1, remark="kept")
+    chart = lines([line], "x", "y")
+    [mark] = marks(chart, "circle")
+    [path] = marks(chart, "path")
+    assert f"{mark.get('cx')} {mark.get('cy')}" in path.get("d")
+    assert mark.find(f"{SVG}title").text == "block 1: kept"
+    assert not marks(lines([Line([(0, math.nan)], "l", "s", marked=0)], "x", "y"), "circle")
+
+
+def test_there_are_more_colours_than_the_palette_has():
+    colours = shades(24)
+    assert colours[:8] == list(COLOURS)
+    assert len(set(colours)) == 24
+    assert shades(25)[24] == COLOURS[0]
+
+
+def test_characters_that_files_cannot_hold_are_replaced():
+    odd = "a\x00b\x1b\ud800c\uffff"
+    assert clean(odd) == "a\ufffdb\ufffd\ufffdc\ufffd"
+    ElementTree.fromstring(scatter([Point(1, 2, odd, odd)], odd, odd).encode())

@@ -1,0 +1,242 @@
+"""The report: one HTML page on what was grown, how it grew, how good it is and what it costs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array, column_or_1d
+
+from .._version import __version__
+from ..estimators.base import GrowingEstimator
+from ..estimators.translation import criterion_of
+from ..preparation import as_array
+from .cost import cost_parts
+from .drawing import Drawing, draw
+from .growth import growth_parts
+from .html import details, document, escape, paragraph, section, table
+from .predictions import class_parts, number_parts
+from .quality import ClassQuality, NumberQuality
+from .svg import counted
+
+__all__ = ["draw_estimator", "page", "write_report"]
+
+
+def write_report(
+    estimator: Any, path: str | os.PathLike[str], X: Any = None, y: Any = None, **more: Any
+) -> None:
+    """Write a report on a fitted estimator to one HTML file, which needs nothing else; see `page`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from opgrow import HeMLRNClassifier
+    >>> from opgrow.report import write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X[::2], y[::2])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> write_report(clf, path, X[1::2], y[1::2])
+    >>> path.read_text().count("<section")
+    4
+    """
+    from ..persistence import check_writable, write_atomically
+
+    check_writable(path)
+    write_atomically(path, page(estimator, X, y, **more).encode())
+
+
+def page(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    target: str | None = None,
+    rows: str = "test rows",
+    file_bytes: int | None = None,
+) -> str:
+    """The report as HTML text; whatever comes from data is escaped.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of this package
+    X, y : array-likes of shape (n_samples, n_features) and (n_samples,) or (n_samples, n_targets), optional
+        Rows that were not learned from, to say how good predictions are.
+    feature_names : sequence of str, optional
+        Names of the inputs; by default those of the data frame that the estimator was fitted on.
+    target : str, optional
+        Name of what is predicted.
+    rows : str, default="test rows"
+        What the rows of X are.
+    file_bytes : int, optional
+        Size of the model file, where there is one.
+    """
+    network = _network(estimator)
+    x, quality = None, None
+    if (X is None) != (y is None):
+        given, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
+        raise ValueError(
+            f"A report needs both X_test and y_test to say how good a model is: got {given} without {other}."
+        )
+    if X is not None:
+        quality = _quality(estimator, X, y)
+        x = np.asarray(as_array(X))
+    outputs = _output_names(estimator, target)
+    drawing = draw_estimator(estimator, feature_names, target)
+    name = type(estimator).__name__
+    predicts = f" that predicts {target}" if target else ""
+    parts = [
+        f"<h1>{escape(name)}</h1>",
+        paragraph(f"A network of the topology {network.topology()}{predicts}{_verdict(quality, rows)}."),
+        '<nav><a href="#what-was-grown">What was grown</a> <a href="#how-it-grew">How it grew</a> '
+        '<a href="#how-good">How good it is</a> <a href="#what-it-costs">What it costs</a></nav>',
+        section("what-was-grown", "What was grown", _grown_parts(estimator, drawing)),
+        section("how-it-grew", "How it grew", _growth(estimator)),
+        section("how-good", "How good it is", _quality_parts(quality, outputs, rows)),
+        section("what-it-costs", "What it costs", cost_parts(estimator, x, file_bytes)),
+        paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
+    ]
+    return document(f"{name} {network.topology()}", parts, tips=True)
+
+
+def _network(estimator: Any) -> Any:
+    if not isinstance(estimator, GrowingEstimator):
+        raise TypeError(f"Only opgrow's own estimators have reports, got {type(estimator).__name__}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {type(estimator).__name__} is not fitted: call fit first.")
+    return estimator.network_
+
+
+# --- what was grown ---
+
+
+def draw_estimator(
+    estimator: Any, feature_names: Sequence[str] | None = None, target: str | None = None
+) -> Drawing:
+    """The drawing of an estimator's network, with the names that the estimator knows."""
+    network = _network(estimator)
+    if feature_names is None and hasattr(estimator, "feature_names_in_"):
+        feature_names = estimator.feature_names_in_.tolist()
+    return draw(
+        network,
+        feature_names=feature_names,
+        output_names=_output_names(estimator, target),
+        members=_members(estimator),
+    )
+
+
+def _output_names(estimator: Any, target: str | None) -> list[str]:
+    if is_classifier(estimator):
+        return [str(label) for label in estimator.classes_.tolist()]
+    n, name = estimator.network_.n_outputs, target or "target"
+    return [name] if n == 1 else [f"{name} {i + 1}" for i in range(n)]
+
+
+def _members(estimator: Any) -> list[int] | None:
+    """Which network of an average each block is from, where history and network agree on it."""
+    layers = estimator.network_.hidden
+    steps = [step for step in estimator.history_ if step.kind == "block" and step.accepted]
+    if len(layers) != 1 or len({step.member for step in steps}) < 2:
+        return None
+    grown = [(step.operator_set, step.n_neurons) for step in steps]
+    there = [(block.operator_set, block.n_neurons) for block in layers[0]]
+    return [step.member for step in steps] if grown == there else None
+
+
+def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
+    network = estimator.network_
+    n_neurons = sum(layer.n_neurons for layer in network.hidden)
+    n_blocks = sum(len(layer) for layer in network.hidden)
+    changed = _changed(estimator)
+    parts = [
+        paragraph(
+            f"{counted(n_neurons, 'hidden neuron')} in {counted(n_blocks, 'block')} and "
+            f"{counted(len(network.hidden), 'layer')}; {network.n_parameters():,} parameters. Each dot is a "
+            "neuron, in the colour of its operator set (nodal / pool / activation): hover over it to see "
+            "more, or use the arrow keys."
+        ),
+        f'<figure id="network">{drawing.svg}</figure>',
+    ]
+    if changed:
+        rows = [(name, repr(value)) for name, value in changed.items()]
+        settings = table("settings", ("parameter", "value"), rows, words=(1,))
+        parts.append(details(f"Settings that differ from the defaults: {len(rows)}", [settings]))
+    return parts
+
+
+def _changed(estimator: Any) -> dict[str, Any]:
+    defaults = type(estimator)().get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+
+
+def _growth(estimator: Any) -> list[str]:
+    history = estimator.history_
+    criterion = criterion_of(estimator, is_classifier(estimator))
+    last = max((step.member for step in history), default=1)
+    return growth_parts(history, criterion, student=last > estimator._n_networks())
+
+
+# --- how good it is ---
+
+
+def _quality(estimator: Any, x: Any, y: Any) -> ClassQuality | NumberQuality:
+    y = np.asarray(as_array(y))
+    classes = is_classifier(estimator)
+    with warnings.catch_warnings():
+        # Rows of a matrix have no names that could be compared.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        predicted = estimator.predict(x)
+        probabilities = estimator.predict_proba(x) if classes else None
+    if y.ndim == 0 or len(predicted) != len(y):
+        raise ValueError(f"X_test has {len(predicted)} rows, and y_test {len(y) if y.ndim else 'none'}.")
+    if probabilities is not None:
+        return ClassQuality.of(_codes(estimator, y), probabilities, _codes(estimator, predicted))
+    values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y_test").reshape(
+        len(predicted), -1
+    )
+    predicted = predicted.reshape(len(predicted), -1)
+    if values.shape != predicted.shape:
+        raise ValueError(f"y_test has {values.shape[1]} targets, and the model {predicted.shape[1]}.")
+    return NumberQuality.of(values, predicted)
+
+
+def _codes(estimator: Any, labels: Any) -> np.ndarray:
+    """Positions of labels among the classes."""
+    known = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    given = column_or_1d(labels).tolist()
+    unknown = next((label for label in given if label not in known), None)
+    if unknown is not None:
+        raise ValueError(f"y_test holds the class {unknown!r}, which the model does not know.")
+    return np.array([known[label] for label in given])
+
+
+def _verdict(quality: ClassQuality | NumberQuality | None, rows: str) -> str:
+    if quality is None:
+        return ""
+    if isinstance(quality, ClassQuality):
+        return f", with an accuracy of {100 * quality.scores['accuracy']:.1f} % on the {rows}"
+    return f", with an R2 of {quality.scores['r2']:.3f} on the {rows}"
+
+
+def _quality_parts(
+    quality: ClassQuality | NumberQuality | None, names: Sequence[str], rows: str
+) -> list[str]:
+    if quality is None:
+        return [
+            paragraph(
+                "No rows were given to tell. report(path, X_test, y_test) in Python, or a table as in "
+                "'opgrow report model.safetensors test.csv', fills this section."
+            )
+        ]
+    about = paragraph(f"On the {rows}:")
+    if isinstance(quality, ClassQuality):
+        return [about, *class_parts(quality, names)]
+    return [about, *number_parts(quality, names)]

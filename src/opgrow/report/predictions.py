@@ -1,0 +1,131 @@
+"""How good predictions are, as parts of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .charts import Point, scatter
+from .html import cards, figure, paragraph, table
+from .matrix import confusion_matrix
+from .quality import ClassQuality, NumberQuality
+
+__all__ = ["class_parts", "number_parts"]
+
+_MANY_CLASSES = 12  # from here on, the most frequent mistakes are listed
+_MISTAKES = 10
+_POINTS = 1000
+_TARGETS = 6
+
+
+def class_parts(quality: ClassQuality, labels: Sequence[str]) -> list[str]:
+    """Scores, confusion matrix, calibration and the figures of each class."""
+    scores = quality.scores
+    n_rows = int(quality.support.sum())
+    shown = [
+        (_percent(scores["accuracy"]), "accuracy"),
+        (_percent(scores["balanced_accuracy"]), "balanced accuracy"),
+        (f"{scores['macro_f1']:.3f}", "macro F1"),
+        (f"{scores['log_loss']:.3f}", "log loss"),
+        (f"{scores['calibration_error']:.3f}", "calibration error"),
+    ]
+    always = f"Always saying the most frequent class would reach {_percent(scores['most_frequent'])}."
+    return [
+        cards(shown),
+        paragraph(f"{n_rows:,} rows. {always}"),
+        '<div class="pair">',
+        figure(
+            "confusion",
+            confusion_matrix(quality.confusion, labels),
+            "Counts of true and predicted classes; the stronger the colour, the larger the share of its row.",
+        ),
+        figure(
+            "calibration",
+            _reliability(quality),
+            "How often predictions are right, against how sure they are; larger dots stand for more rows. "
+            "Below the line, the model is too sure.",
+        ),
+        "</div>",
+        *_mistakes(quality, labels),
+        "<h3>Classes</h3>",
+        table(
+            "classes",
+            ("class", "precision", "recall", "F1", "rows"),
+            [
+                (label, *(f"{value:.3f}" for value in row), f"{support:,}")
+                for label, *row, support in zip(
+                    labels, quality.precision, quality.recall, quality.f1, quality.support, strict=True
+                )
+            ],
+        ),
+    ]
+
+
+def _reliability(quality: ClassQuality) -> str:
+    count, sure, accuracy = quality.bins
+    points = [
+        Point(s, a, f"{n} rows (confidence, accuracy)", "", 3 + 9 * float(np.sqrt(n / count.max())))
+        for n, s, a in zip(count.tolist(), sure.tolist(), accuracy.tolist(), strict=True)
+        if n
+    ]
+    return scatter(points, "confidence", "accuracy", diagonal=True, limits=(0.0, 1.0))
+
+
+def _mistakes(quality: ClassQuality, labels: Sequence[str]) -> list[str]:
+    """Of many classes, those that are mistaken most often."""
+    wrong = quality.confusion * (1 - np.eye(len(labels), dtype=np.int64))
+    if len(labels) < _MANY_CLASSES or not wrong.any():
+        return []
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES]
+    pairs = [divmod(int(i), len(labels)) for i in order]
+    rows = [
+        (labels[t], labels[p], f"{wrong[t, p]}", _percent(wrong[t, p] / quality.support[t]))
+        for t, p in pairs
+        if wrong[t, p]
+    ]
+    head = ("true", "predicted", "rows", "of the class")
+    return ["<h3>Most frequent mistakes</h3>", table("mistakes", head, rows, words=(1,))]
+
+
+def number_parts(quality: NumberQuality, targets: Sequence[str]) -> list[str]:
+    """Scores, and predicted against true values."""
+    scores, n_rows = quality.scores, len(quality.values)
+    shown = [
+        (f"{scores['r2']:.3f}", "R2"),
+        (_figure(scores["rmse"]), "RMSE"),
+        (_figure(scores["mae"]), "MAE"),
+    ]
+    mean = f" Figures are means over {len(targets)} targets." if len(targets) > 1 else ""
+    parts = [cards(shown), paragraph(f"{n_rows:,} rows.{mean}")]
+    if len(targets) > 1:
+        rows = [
+            (name, f"{found['r2']:.3f}", _figure(found["rmse"]), _figure(found["mae"]))
+            for name, found in zip(targets, quality.by_target, strict=True)
+        ]
+        parts.append(table("targets", ("target", "R2", "RMSE", "MAE"), rows))
+    parts.append('<div class="pair">')
+    for i, name in enumerate(targets[:_TARGETS]):
+        caption = f"{name}: predicted against true values; on the line they are equal."
+        if n_rows > _POINTS:
+            caption += f" {_POINTS:,} of {n_rows:,} rows are drawn."
+        parts.append(figure(f"scatter-{i + 1}", _scatter(quality, i), caption))
+    parts.append("</div>")
+    if len(targets) > _TARGETS:
+        parts.append(paragraph(f"Charts of the first {_TARGETS} of {len(targets)} targets.", "note"))
+    return parts
+
+
+def _scatter(quality: NumberQuality, target: int) -> str:
+    n_rows = len(quality.values)
+    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _POINTS)).round().astype(int))
+    points = [Point(quality.values[i, target], quality.predicted[i, target], f"row {i}", "", 3) for i in rows]
+    return scatter(points, "true", "predicted", diagonal=True)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}"
