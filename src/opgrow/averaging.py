@@ -16,7 +16,7 @@ from torch import nn
 from .growth import copy_layer
 from .network import Layer, Network
 
-__all__ = ["average", "fold_rows"]
+__all__ = ["average", "fold_rows", "rows_between"]
 
 
 def fold_rows(
@@ -51,6 +51,16 @@ def _assign_folds(
         order = order[~alone[codes[order]]]
     fold[order] = np.arange(len(order)) % n_folds
     return fold
+
+
+def rows_between(x: np.ndarray, n_rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at random places between pairs of rows, and for each the row that it lies nearest to.
+
+    What a student says there shows whether it has understood its teacher or learned its answers by heart.
+    """
+    first, second = (rng.permutation(len(x))[:n_rows] for _ in range(2))
+    step = rng.uniform(0.0, 0.5, (len(first), 1)).astype(x.dtype)
+    return x[first] + step * (x[second] - x[first]), first
 
 
 def average(networks: Sequence[Network]) -> Network:

@@ -38,11 +38,12 @@ PARAMETERS = {
         Neurons of a layer's first block and of every further block.""",
     "max_neurons, max_layers": """int
         Bounds on the width of a layer and on the depth.""",
-    "preset": """{"compact", "balanced", "accurate"} or None
-        Values of the parameters that are "auto". None grows one network as the paper does. "compact" and
-        "balanced" average 5 networks and, where the average has more parameters than they allow (500; a
-        tenth of those of a multilayer perceptron with 200 + 200 neurons), let a smaller one learn from it.
-        "accurate" averages 10.""",
+    "preset": """{"balanced", "compact", "accurate"} or None
+        Values of the parameters that are "auto". "balanced" averages 5 networks with together at most a tenth
+        of the parameters of a multilayer perceptron with 200 + 200 neurons, or, where that would be too
+        little for the data, 5 of any size. "compact" lets a smaller network learn from such an average: 500
+        parameters where there are at most 20 inputs and 10 classes. "accurate" averages 10 large networks.
+        None grows a single network, as the paper does.""",
     "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",

@@ -93,10 +93,14 @@ _REGULARISATION: tuple[dict[str, Any], ...] = (
     {"weight_decay": 1e-4},
     *({"weight_decay": 0.0, "max_norm": most} for most in (1.0, 2.0, 3.0)),
 )
+#: One network with the paper's schedule.
+_PAPERS: dict[str, Any] = {"preset": None, "epochs": (20, 40, 40), "patience": 10}
 #: What is tried of each method, one set of parameters after the other; POP and its kin are too slow for that.
 GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     **{
-        name: tuple({"ridge": (0.1, 1.0, 10.0), "dropout": (0.1, 0.3, 0.5)} | r for r in _REGULARISATION)
+        name: tuple(
+            _PAPERS | {"ridge": (0.1, 1.0, 10.0), "dropout": (0.1, 0.3, 0.5)} | r for r in _REGULARISATION
+        )
         for name in _BLOCKS
     },
     **{name: ({},) for name in _LAYERS},
@@ -108,16 +112,20 @@ GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 #: What readers ask of each part of HeMLGOP: the same with one thing changed, and the methods without a part.
+_ALONE = "HeMLGOP preset=null"
 ABLATIONS = (
-    *("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"),
-    *("HeMLGOP share_draws=false", "HeMLGOP n_draws=2", "HeMLGOP n_draws=4"),
-    *("HeMLGOP weight_range=1", "HeMLGOP weight_range=6.28"),
-    "HeMLGOP epochs=[0,0,0]",
-    "HeMLGOP fine_tune_epochs=0",
-    "HeMLGOP epochs=[0,0,0] fine_tune_epochs=0",
-    *("HeMLGOP n_min=10 n_step=5", "HeMLGOP n_min=20 n_step=10", "HeMLGOP n_min=80 n_step=40"),
-    "HeMLGOP search_score=accuracy",
-    "HeMLGOP max_layers=1",
+    _ALONE,
+    *("HoMLGOP preset=null", "HeMLRN preset=null", "HoMLRN preset=null"),
+    *(
+        f"{_ALONE} {change}"
+        for change in (
+            *("share_draws=false", "n_draws=2", "n_draws=4"),
+            *("weight_range=1", "weight_range=6.28"),
+            *("epochs=[0,0,0]", "fine_tune_epochs=0", "epochs=[0,0,0] fine_tune_epochs=0"),
+            *("n_min=10 n_step=5", "n_min=20 n_step=10", "n_min=80 n_step=40"),
+            *("search_score=accuracy", "max_layers=1"),
+        )
+    ),
 )
 _GROUPS = {
     "all": (*METHODS, *PEERS),

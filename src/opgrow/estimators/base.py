@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..averaging import average, fold_rows
+from ..averaging import average, fold_rows, rows_between
 from ..backends import Backend, HostBackend
 from ..callbacks import Callback, broadcast, check_callbacks
 from ..devices import choose_backend, prediction_device
@@ -43,6 +43,8 @@ __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_we
 #: Below this many rows a validation split decides by luck; scores are then taken on the training data.
 MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
+#: Rows by which a student is validated, at most.
+_STUDENT_ROWS = 1 << 13
 #: Inputs, which of their rows are meant (None: all), and the targets and weights of these.
 _Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 #: Rows for training (None: all) and for validation (None: no rows, or others).
@@ -175,10 +177,13 @@ class GrowingEstimator(BaseEstimator):
             return prepare(train, None if held is None else prepare(held))
 
         def distilled(teacher: Network) -> Problem:
-            """All rows, with what the teacher says of them for targets."""
+            """All rows, with what the teacher says of them for targets; validated between the rows."""
             _set_constants(teacher, constants, shift, spread, codes is None)
-            said = self._predictions(teacher, x, _name(settings.fine_tuning.loss))
-            return prepare((x, None, said, weight))
+            between, near = rows_between(x, _STUDENT_ROWS, np.random.default_rng([seed, 1]))
+            said, held = (
+                self._predictions(teacher, v, _name(settings.fine_tuning.loss)) for v in (x, between)
+            )
+            return prepare((x, None, said, weight), prepare((between, None, held, weight[near])))
 
         problems = [partial(problem_of, division) for division in divisions]
         network = self._grow(problems, distilled, settings, seed, backend)
@@ -245,12 +250,10 @@ class GrowingEstimator(BaseEstimator):
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
             stack.enter_context(torch.random.fork_rng(devices=[]))
-            members = (
-                [self._member(each, number) for number in range(n_networks)] if n_networks > 1 else [each]
-            )
+            members = [each] if n_networks == 1 else [self._member(each, i) for i in range(n_networks)]
             tasks = [
-                partial(grow, number, problems[number], members[number], where)
-                for number in range(n_networks)
+                partial(grow, number, make, member, where)
+                for number, (make, member) in enumerate(zip(problems, members, strict=True))
             ]
             grown = run_all(tasks, n_threads)
             network = grown[0] if n_networks == 1 else average(grown)

@@ -26,7 +26,7 @@ from ..parameters import (
 )
 from ..search import SCORES, SearchSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
-from .presets import preset_of, student_size
+from .presets import preset_of, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
@@ -54,7 +54,7 @@ class BlockEstimator(GrowingEstimator):
         preset: str | None = "balanced",
         n_min: int | str = "auto",
         n_step: int | str = "auto",
-        max_neurons: int = 200,
+        max_neurons: int | str = "auto",
         max_layers: int | str = "auto",
         n_estimators: int | str = "auto",
         distill: int | str | None = "auto",
@@ -70,10 +70,10 @@ class BlockEstimator(GrowingEstimator):
         criterion: str = "auto",
         loss: Any = "auto",
         learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
-        epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 10,
+        epochs: Sequence[int] = (40, 40, 40),
+        patience: int | None = 20,
         batch_size: int | str = "auto",
-        dropout: float | Sequence[float] = (0.1, 0.3),
+        dropout: float | Sequence[float] = (0.3, 0.0),
         input_dropout: float = 0.0,
         weight_decay: str | float = "auto",
         max_norm: float | None = None,
@@ -112,6 +112,7 @@ class BlockEstimator(GrowingEstimator):
             "preset": None,
             "n_min": 40,
             "n_step": 20,
+            "max_neurons": 200,
             "n_estimators": 1,
             "distill": None,
             "operators": "paper",
@@ -121,6 +122,7 @@ class BlockEstimator(GrowingEstimator):
             "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "loss": "mse",
+            "epochs": (20, 40, 40),
             "batch_size": 32,
             "dropout": 0.3,
             "weight_decay": 1e-4,
@@ -165,8 +167,7 @@ class BlockEstimator(GrowingEstimator):
 def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
     preset = preset_of(p)
-    for name in ("max_neurons", "n_draws"):
-        check_integer(name, getattr(p, name), 1)
+    check_integer("n_draws", p.n_draws, 1)
     for name in ("block_threshold", "layer_threshold"):
         check_number(name, getattr(p, name), -np.inf, np.inf)
     scores = SCORES if classification else tuple(s for s in SCORES if s != "accuracy")
@@ -191,7 +192,7 @@ def translate(p: Any, classification: bool) -> BlockSettings:
         criterion=criterion_of(p, classification),
         n_min=preset.n_min,
         n_step=preset.n_step,
-        max_neurons=int(p.max_neurons),
+        max_neurons=0,  # which depends on the data, but for a student
         max_layers=preset.max_layers,
         block_threshold=float(p.block_threshold),
         layer_threshold=float(p.layer_threshold),
@@ -213,6 +214,7 @@ def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
         tuning=replace(settings.tuning, **sized),
+        max_neurons=settings.max_neurons or widest(p, problem.n_inputs, problem.n_outputs),
         fine_tuning=replace(settings.fine_tuning, **sized),
     )
 
@@ -235,9 +237,13 @@ _SUMMARIES = {
 
 _TEXTS = {
     "n_min, n_step": """int or "auto"
-        Neurons of a layer's first block and of every further block; "auto" is 40 and 20, or the preset's.""",
-    "max_neurons, max_layers": """int; the latter or "auto"
-        Bounds on the width of a layer and on the depth. "auto" is 2, and 1 where networks are averaged.""",
+        Neurons of a layer's first block and of every further block; "auto" is the preset's.""",
+    "max_neurons, max_layers": """int or "auto"
+        Bounds on the width of a layer and on the depth. "auto" is a width of 200, or the share of each
+        network in what the preset allows; and a depth of 2, or 1 where networks are averaged.""",
+    "dropout": """float or sequence of float
+        Share of a block's features that are left out at random in tuning. Of several values, networks that
+        are averaged take one each, in turn; a single network tries all of them on its first block.""",
 }
 
 
