@@ -16,14 +16,15 @@ from sklearn.neural_network import MLPClassifier
 
 import opgrow
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
-from opgrow.averaging import average, fold_rows
+from opgrow.averaging import average, fold_rows, rows_between
 from opgrow.backends import HostBackend
 from opgrow.callbacks import Callback
-from opgrow.estimators.presets import PRESETS, preset_of, student_size
+from opgrow.estimators.presets import n_networks, preset_of, student_size, widest
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
 
 X, Y = load_iris(return_X_y=True)
+SETS = [OperatorSet("multiplication", "sum", "sigmoid")]
 SHORT = {"n_min": 4, "n_step": 2, "max_neurons": 6, "epochs": (2,), "learning_rates": (0.01,)}
 
 
@@ -168,7 +169,7 @@ def test_a_student_says_what_its_teachers_say():
 
 def test_one_network_can_be_a_teacher():
     x, y = load_diabetes(return_X_y=True)
-    model = HeMLGOPRegressor(distill=3, random_state=0, **SHORT).fit(x, y)
+    model = HeMLGOPRegressor(n_estimators=1, distill=3, random_state=0, **SHORT).fit(x, y)
     assert model.network_.topology() == "10-3-1"
     assert model.score(x, y) > 0.3
     assert [step.member for step in model.history_ if step.kind == "layer"][-1] == 2
@@ -190,30 +191,84 @@ def test_a_compact_network_has_few_parameters():
     assert model.history_[-1].member == 6
 
 
+@pytest.mark.parametrize(("n_inputs", "n_outputs"), [(2, 2), (20, 10), (7, 1)])
+def test_compact_students_of_small_problems_have_at_most_500_parameters(n_inputs, n_outputs):
+    teacher = Network(n_inputs, n_outputs, [Layer([Block(n_inputs, 300, SETS[0])])])
+    size = student_size(HeMLGOPClassifier(preset="compact"), teacher)
+    student = Network(n_inputs, n_outputs, [Layer([Block(n_inputs, size, SETS[0])])])
+    assert student.n_parameters() <= 500
+    assert size == 200 or student.n_parameters() > 500 - (n_inputs + n_outputs + 3)
+
+
+def test_a_compact_student_has_a_neuron_for_each_of_many_classes():
+    teacher = Network(30, 102, [Layer([Block(30, 300, SETS[0])])])
+    assert student_size(HeMLGOPClassifier(preset="compact"), teacher) == 102
+    assert student_size(HeMLGOPClassifier(preset="compact", distill=None), teacher) is None
+    assert student_size(HeMLGOPClassifier(), teacher) is None
+
+
 def test_a_balanced_network_has_at_most_a_tenth_of_a_perceptron():
-    model = HeMLGOPClassifier(preset="balanced", random_state=0, **SHORT).fit(X, Y)
-    assert model.history_[-1].member == 5  # the average is small enough
     with pytest.warns(ConvergenceWarning):
         perceptron = MLPClassifier((200, 200), max_iter=1).fit(X, Y)
-    size = sum(a.size for a in [*perceptron.coefs_, *perceptron.intercepts_])
-    assert PRESETS["balanced"].allowed(4, 3) == size // 10
-    wide = network((100, 150), 0)
-    most = PRESETS["balanced"].allowed(5, 3)
-    asked = HeMLGOPClassifier(preset="balanced")
-    assert student_size(asked, wide) is None
-    assert student_size(asked, average([wide] * 3)) == min(200, (most - 3) // 11)
-    assert student_size(HeMLGOPClassifier(preset="balanced", distill=None), average([wide] * 3)) is None
+    tenth = sum(a.size for a in [*perceptron.coefs_, *perceptron.intercepts_]) // 10
+    width = widest(HeMLGOPClassifier(), 2, 4, 3)  # two networks, each with at most 200 neurons
+    assert width == 200
+    width = widest(HeMLGOPClassifier(), 5, 4, 3)
+    whole = Network(4, 3, [Layer([Block(4, width, SETS[0]) for _ in range(5)])])
+    assert tenth - 5 * 10 - 3 < whole.n_parameters() <= tenth
+    quick = SHORT | {"n_min": width, "max_neurons": "auto", "random_state": 0}
+    assert HeMLGOPClassifier(**quick).fit(X, Y).network_.topology() == f"4-{5 * width}-3"
+
+
+def test_where_a_tenth_is_too_little_networks_grow_as_they_like():
+    assert widest(HeMLGOPClassifier(), 5, 512, 15) == 200  # 27 neurons
+    assert widest(HeMLGOPClassifier(), 5, 64, 100) == 200  # 43 neurons for 100 classes
+    assert widest(HeMLGOPClassifier(), 5, 64, 10) == 14
 
 
 def test_parameters_of_their_own_come_before_those_of_a_preset():
     found = preset_of(HeMLGOPClassifier(preset="accurate", n_min=7, n_estimators=2))
-    assert (found.n_min, found.n_step, found.n_estimators, found.max_layers) == (7, 20, 2, 1)
-    alone = preset_of(HeMLGOPClassifier())
+    assert (found.n_min, found.n_step, found.n_estimators, found.max_layers) == (7, 40, 2, 1)
+    alone = preset_of(HeMLGOPClassifier(preset=None))
     assert (alone.n_min, alone.n_step, alone.n_estimators, alone.max_layers) == (40, 20, 1, 2)
+    deep = preset_of(HeMLGOPClassifier(max_layers=3))
+    assert (deep.n_estimators, deep.max_layers) == (1, 3)
+    assert widest(HeMLGOPClassifier(n_min=100), 5, 64, 10) == 100
+    assert widest(HeMLGOPClassifier(max_neurons=70), 5, 64, 10) == 70
     with pytest.raises(
         ValueError, match="preset must be one of None, 'compact', 'balanced', 'accurate', got"
     ):
         HeMLGOPClassifier(preset="tiny").fit(X, Y)
+
+
+def test_many_rows_need_fewer_networks():
+    model = HeMLGOPClassifier()
+    assert [n_networks(model, rows) for rows in (10, 20_000, 33_000, 50_000, 51_000, 10**7)] == [
+        5,
+        5,
+        3,
+        2,
+        1,
+        1,
+    ]
+    assert n_networks(HeMLGOPClassifier(n_estimators=4), 10**7) == 4
+
+
+def test_networks_of_an_average_take_values_of_dropout_in_turn():
+    model = classifier(n_estimators=4, dropout=(0.5, 0.0)).fit(X, Y)
+    used = {step.member: step.dropout for step in model.history_ if step.kind == "block"}
+    assert used == {1: 0.5, 2: 0.0, 3: 0.5, 4: 0.0}
+
+
+def test_rows_between_lie_between_rows():
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    between, near = rows_between(x, 15, np.random.default_rng(1))
+    assert between.shape == (15, 3)
+    assert len(set(near)) == 15
+    away = np.linalg.norm(between - x[near], axis=1)
+    spread = np.linalg.norm(x[:, None] - x, axis=2).max(axis=1)[near]
+    assert (away <= spread / 2 + 1e-12).all()
+    assert away.max() > 0
 
 
 # --- events ---

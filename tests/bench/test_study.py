@@ -238,7 +238,7 @@ def test_the_command_writes_its_files_and_goes_on(tmp_path):
 
 
 def test_ablations_are_of_models_with_parameters(tmp_path):
-    short = "learning_rates=[0.01] epochs=[1] max_neurons=60 fine_tune_epochs=0"
+    short = "preset=null learning_rates=[0.01] epochs=[1] max_neurons=60 fine_tune_epochs=0"
     names = [f"HeMLRN {short}", f"HeMLRN {short} n_min=10"]
     arguments = ["ablations", "--datasets", "iris", "--models", ",".join(names), "--splits", "2", "--inner"]
     found = CliRunner().invoke(app, [*arguments, "--jobs", "1", "--out", str(tmp_path)])

@@ -119,12 +119,12 @@ class GrowingEstimator(BaseEstimator):
         """Fill in what `_settings` returned where it depends on the size of the data."""
         return settings
 
-    def _n_networks(self) -> int:
-        """How many networks are grown and averaged."""
+    def _n_networks(self, n_rows: int) -> int:
+        """How many networks are grown from so many rows and averaged."""
         return 1
 
-    def _member(self, settings: Any, number: int) -> GrowthSettings:
-        """Settings of one of several networks that are averaged, from 0."""
+    def _member(self, settings: Any, number: int, n_networks: int) -> GrowthSettings:
+        """Settings of one of the networks that are averaged, from 0."""
         return settings
 
     def _student(self, settings: Any, network: Network) -> GrowthSettings | None:
@@ -149,7 +149,7 @@ class GrowingEstimator(BaseEstimator):
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
-        n_networks = self._n_networks()
+        n_networks = self._n_networks(len(x))
         divisions: list[_Division] = [(None, None)] * n_networks
         if validation is None:
             divisions = self._divisions(len(x), codes, n_networks, np.random.default_rng([seed, 0]))
@@ -250,10 +250,9 @@ class GrowingEstimator(BaseEstimator):
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
             stack.enter_context(torch.random.fork_rng(devices=[]))
-            members = [each] if n_networks == 1 else [self._member(each, i) for i in range(n_networks)]
             tasks = [
-                partial(grow, number, make, member, where)
-                for number, (make, member) in enumerate(zip(problems, members, strict=True))
+                partial(grow, number, make, self._member(each, number, n_networks), where)
+                for number, make in enumerate(problems)
             ]
             grown = run_all(tasks, n_threads)
             network = grown[0] if n_networks == 1 else average(grown)

@@ -26,7 +26,7 @@ from ..parameters import (
 )
 from ..search import SCORES, SearchSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
-from .presets import preset_of, student_size, widest
+from .presets import n_networks, preset_of, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
@@ -142,11 +142,14 @@ class BlockEstimator(GrowingEstimator):
             raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         return cls(**(settings | changes))
 
-    def _n_networks(self) -> int:
-        return preset_of(self).n_estimators
+    def _n_networks(self, n_rows: int) -> int:
+        return n_networks(self, n_rows)
 
-    def _member(self, settings: BlockSettings, number: int) -> BlockSettings:
+    def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
         """Networks of an average take the values of dropout in turn, where a single one tries them all."""
+        settings = replace(settings, n_networks=n_networks)
+        if n_networks == 1:
+            return settings
         dropout = settings.dropouts[number % len(settings.dropouts)]
         return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
 
@@ -214,7 +217,8 @@ def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
         tuning=replace(settings.tuning, **sized),
-        max_neurons=settings.max_neurons or widest(p, problem.n_inputs, problem.n_outputs),
+        max_neurons=settings.max_neurons
+        or widest(p, settings.n_networks, problem.n_inputs, problem.n_outputs),
         fine_tuning=replace(settings.fine_tuning, **sized),
     )
 

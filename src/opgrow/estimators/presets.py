@@ -9,10 +9,12 @@ from typing import Any
 from ..network import Network
 from ..parameters import check_choice, check_integer, is_auto
 
-__all__ = ["PRESETS", "Preset", "preset_of", "student_size", "widest"]
+__all__ = ["PRESETS", "Preset", "n_networks", "preset_of", "student_size", "widest"]
 
 #: Neurons that a layer, or a student, has at most.
 _MOST = 200
+#: Up to so many rows an average has all its networks; then fewer, as there is less to average away.
+_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,14 @@ def preset_of(p: Any) -> Preset:
     return preset
 
 
-def widest(p: Any, n_inputs: int, n_outputs: int) -> int:
-    """Neurons that a layer of each network may have."""
+def n_networks(p: Any, n_rows: int) -> int:
+    """How many networks are grown from so many rows."""
+    most = preset_of(p).n_estimators
+    return min(most, max(1, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
+
+
+def widest(p: Any, n_networks: int, n_inputs: int, n_outputs: int) -> int:
+    """Neurons that a layer of each of the networks may have."""
     if not is_auto(p.max_neurons):
         return int(p.max_neurons)
     preset = preset_of(p)
@@ -104,7 +112,7 @@ def widest(p: Any, n_inputs: int, n_outputs: int) -> int:
         return _MOST
     # Who asks for a larger first block gets it.
     least = 1 if is_auto(p.n_min) else preset.n_min
-    return max(min(together // preset.n_estimators, _MOST), least)
+    return max(min(together // n_networks, _MOST), least)
 
 
 def student_size(p: Any, network: Network) -> int | None:
