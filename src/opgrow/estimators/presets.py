@@ -9,7 +9,7 @@ from typing import Any
 from ..network import Network
 from ..parameters import check_choice, check_integer, is_auto
 
-__all__ = ["PRESETS", "Preset", "preset_of", "student_size"]
+__all__ = ["PRESETS", "Preset", "preset_of", "student_follows", "student_size"]
 
 #: Neurons that a student has at least and at most.
 _FEWEST, _MOST = 12, 200
@@ -75,14 +75,25 @@ def preset_of(p: Any) -> Preset:
     )
 
 
-def student_size(p: Any, network: Network) -> int | None:
+def student_follows(p: Any, max_parameters: int | None) -> bool:
+    """Whether a student may take the place of what is grown."""
+    if not is_auto(p.distill):
+        return p.distill is not None
+    preset = preset_of(p)
+    return preset.allowed is not None or (max_parameters is not None and preset.n_estimators > 1)
+
+
+def student_size(p: Any, network: Network, max_parameters: int | None = None) -> int | None:
     """Neurons of the student that takes a network's place; None where it stays."""
     if p.distill is None or not is_auto(p.distill):
         return p.distill
     allowed = preset_of(p).allowed
-    if allowed is None:
+    bounds = [] if max_parameters is None else [max_parameters]
+    if allowed is not None:
+        bounds.append(allowed(network.n_inputs, network.n_outputs))
+    if not bounds:
         return None
-    most = allowed(network.n_inputs, network.n_outputs)
+    most = min(bounds)
     if network.n_parameters() <= most:
         return None
     # Of a neuron: a weight for each input, a bias, scale and shift of its norm, and a weight to each output.
