@@ -330,7 +330,7 @@ def other_classes(rng: Random, model: ModelBytes) -> bytes:
     n = len(classes["values"])
     choices: list[tuple[str, str, list[Any]]] = [
         ("str", "str", ["x" * rng.choice([1000, 2_000_000]), *(str(i) for i in range(n - 1))]),
-        ("str", "object", ["y" * 1_000_000] * n),
+        ("str", "object", ["y" * (2_000_000 // n)] * n),
         ("str", "str", ["\0", "", *(str(i) for i in range(n - 2))]),
         (
             "int",

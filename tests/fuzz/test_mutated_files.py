@@ -1,8 +1,8 @@
 """Model files that were damaged or forged give a clean error or a model that works, and cost little.
 
-`make test` reads a few hundred of them, `make fuzz` ten thousand. A seed and a number make a mutation, so that
-a file that makes trouble can be made again. They are read in processes of their own: a crash does not end
-the tests.
+`make test` reads a few hundred of them, `make fuzz` ten thousand. A seed and a number make a mutation, so a
+file that makes trouble can be made again. They are read in processes of their own: a crash does not end the
+tests.
 """
 
 from __future__ import annotations
