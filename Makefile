@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 # Constraints go to every pip call: nothing here may resolve a version of its own choice.
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST_ARGS ?=
+COUNT ?= 10000
+SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test docs lint format clean
+.PHONY: help env demo test fuzz docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +28,9 @@ demo: env  ## grow a small network on data that comes along, and show it
 test: lint  ## lint, types, tests and the examples in the docstrings, on all cores
 	@$(BIN)/python -c "from opgrow.kernels.warmup import warm_up; warm_up()"
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
+
+fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
+	OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -rP --numprocesses auto tests/fuzz
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site

@@ -11,19 +11,25 @@ from opgrow.events import (
     CandidateFinished,
     EpochFinished,
     Event,
+    FitFinished,
+    FitStarted,
     GrowthFinished,
     GrowthStarted,
     PhaseStarted,
+    PopulationEpochFinished,
     StepFinished,
 )
 
 HOOKS = {
+    FitStarted: "on_fit_start",
     GrowthStarted: "on_growth_start",
     PhaseStarted: "on_phase_start",
     EpochFinished: "on_epoch_end",
     CandidateFinished: "on_candidate_end",
+    PopulationEpochFinished: "on_population_epoch_end",
     StepFinished: "on_step_end",
     GrowthFinished: "on_growth_end",
+    FitFinished: "on_fit_end",
 }
 
 
@@ -76,8 +82,10 @@ def test_an_estimator_tells_its_callbacks(small):
     notes = Notes()
     clf = HeMLGOPClassifier(callbacks=[notes], **parameters).fit(x, y)
     names = [name for name, _ in notes.heard]
-    assert names[0] == "on_growth_start"
-    assert names[-1] == "on_growth_end"
+    assert names[:2] == ["on_fit_start", "on_growth_start"]
+    assert names[-2:] == ["on_growth_end", "on_fit_end"]
+    assert notes.heard[0][1].parameters["n_min"] == 4
+    assert notes.heard[-1][1].network is clf.network_
     assert [event.step for name, event in notes.heard if name == "on_step_end"] == clf.history_
     epochs = sum(len(step.curve) for step in clf.history_)
     assert names.count("on_epoch_end") == epochs > 0
@@ -99,3 +107,9 @@ def test_listening_does_not_change_the_network(small):
     alone = HeMLGOPClassifier(**parameters).fit(x, y)
     heard = HeMLGOPClassifier(callbacks=[Notes()], **parameters).fit(x, y)
     np.testing.assert_array_equal(alone.predict_proba(x), heard.predict_proba(x))
+
+
+def test_ready_ones_stand_in_one_place():
+    for name in ("Progress", "TensorBoard", "MLflow", "MaxSeconds", "MaxParameters"):
+        assert issubclass(getattr(callbacks, name), Callback)
+        assert name in callbacks.__all__

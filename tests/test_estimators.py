@@ -132,7 +132,10 @@ def test_parameters_are_cloned_and_set(cls):
 
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
 def test_parameters_are_those_of_the_design(cls):
-    wanted = "criterion validation_fraction standardize device n_jobs callbacks verbose random_state"
+    wanted = """
+        criterion validation_fraction standardize device n_jobs max_parameters max_seconds callbacks verbose
+        random_state
+    """
     if cls.__name__.startswith(("He", "Ho")):
         wanted += """
             n_min n_step max_neurons max_layers block_threshold layer_threshold ridge operators

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 import opgrow
-from opgrow import Block, Layer, Network, estimators, persistence
+from opgrow import Block, Layer, Network, estimators, persistence, record
 from opgrow.data import TableEncoder
 from opgrow.events import GrowthStep
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
@@ -369,7 +369,24 @@ BROKEN: dict[str, tuple[Any, str]] = {
         "encoder makes 1 inputs, and the network takes 4",
     ),
     "target": (lambda r: set_in(r, "target", 3), "name of its target is 3"),
+    "version of the library": (lambda r: set_in(r, "library", ["x"]), r"version that wrote it is \['x'\]"),
+    "half a character": (lambda r: set_in(r, "target", "\ud800"), "text that is not valid Unicode"),
+    "long label": (
+        lambda r: r["classes"].update(kind="str", type="str", values=["x" * 70_000, "y", "z"]),
+        "a class label has 70000 characters",
+    ),
+    "deep parameter": (lambda r: set_in(r, "parameters", "ridge", nested(30)), "more than 20 deep"),
+    "deeper parameter": (lambda r: set_in(r, "parameters", "ridge", nested(400)), "more than 20 deep"),
+    "number without end": (lambda r: set_in(r, "history", 0, "improvement", 10**400), "has 401 digits"),
+    "text without end": (lambda r: set_in(r, "loss", "x" * 10_000), r"'loss' is 'xxx.{,300} \[\.\.\.\]\."),
 }
+
+
+def nested(depth: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -831,3 +848,33 @@ def test_every_public_name_is_there_and_importing_the_command_line_is_light() ->
     script = "import sys, opgrow.cli; print([m for m in ('torch', 'sklearn', 'numba') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+# --- files that would cost much ---
+
+
+def test_a_description_is_bounded_before_it_is_parsed(fitted: Any, path: Path, monkeypatch: Any) -> None:
+    description, tensors = contents(path)
+    description["ignored"] = "x" * record.MAX_TEXT
+    rewrite(path, description, tensors)
+    monkeypatch.setattr(record.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    assert_refused_in_one_sentence(path, f"and {record.MAX_TEXT} are allowed")
+
+
+def test_what_could_not_be_read_is_not_written(fitted: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(record, "MAX_TEXT", 1000)
+    with pytest.raises(ValueError, match="a file holds 1000: shorten the names"):
+        fitted.save(tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_header_is_bounded_before_it_is_read(path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(persistence, "_MAX_HEADER", 1000)
+    assert_refused_in_one_sentence(path, "its header has .* bytes, and at most 1000 are allowed")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a pipe or a device: expected a model file"):
+        opgrow.load(tmp_path / "pipe")

@@ -670,9 +670,9 @@ def test_batches_of_candidates_change_nothing(head, monkeypatch):
     whole, first = train(members, rows, given)
     sizes, original = [], population_torch._Batch.run
 
-    def counting(self):
+    def counting(self, *rest):
         sizes.append(len(self.members))
-        return original(self)
+        return original(self, *rest)
 
     monkeypatch.setattr(population_torch._Batch, "run", counting)
     # Room for two candidates in a step of 20 rows, and far less than all rows.

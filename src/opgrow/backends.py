@@ -169,7 +169,8 @@ class Backend(Protocol):
         settings: TuningSettings,
         criterion: str,
         seed: int,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Outcome], bool | None],
+        on_epoch: Callable[[], bool | None],
     ) -> tuple[Trained, list[Outcome]]:
         """As `opgrow.population.train_population` has it."""
         ...
@@ -296,11 +297,14 @@ class HostBackend:
         settings: TuningSettings,
         criterion: str,
         seed: int,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Outcome], bool | None],
+        on_epoch: Callable[[], bool | None],
     ) -> tuple[Trained, list[Outcome]]:
         data = [part.tuning_data() for part in parts]
         validation = data[1] if len(data) > 1 else None
-        return train_population(members, start, data[0], settings, criterion, seed, validation, on_outcome)
+        return train_population(
+            members, start, data[0], settings, criterion, seed, validation, on_outcome, on_epoch
+        )
 
 
 def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:

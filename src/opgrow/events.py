@@ -1,11 +1,12 @@
 """What growth reports while it runs: events for listeners, and the record of every step.
 
 Where several networks are grown for an average, every event says which of them it belongs to (``member``,
-from 1); events of different networks may come in turns.
+from 1); events of different networks may come in turns. A listener ends the growth by raising `StopGrowth`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -19,13 +20,25 @@ __all__ = [
     "CandidateFinished",
     "EpochFinished",
     "Event",
+    "FitFinished",
+    "FitStarted",
     "GrowthFinished",
     "GrowthStarted",
     "GrowthStep",
     "PhaseStarted",
+    "PopulationEpochFinished",
     "StepFinished",
+    "StopGrowth",
     "of_member",
 ]
+
+
+class StopGrowth(Exception):
+    """Raised by a listener: growth is to end with what it has, for the reason that is given.
+
+    The network is finished as always, and is valid: an epoch, a search or a candidate that is under way comes
+    to its end, and then nothing is added, tuned or tried any more. The reason stands in the history.
+    """
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,7 @@ class GrowthStep:
     n_parameters : of the network with the new part
     train_loss : the loss on the training rows, where the method computes it in closed form
     member : which network of an average the step belongs to, from 1
+    stopped : in a network's last step, why its growth was ended: by a budget or by a callback; else None
     """
 
     kind: str
@@ -68,6 +82,7 @@ class GrowthStep:
     head_operators: OperatorSet | None = None
     train_loss: float | None = None
     member: int = 1
+    stopped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The step as plain data."""
@@ -82,6 +97,16 @@ class GrowthStep:
 
 def _text(operator_set: OperatorSet | None) -> str | None:
     return None if operator_set is None else str(operator_set)
+
+
+@dataclass(frozen=True)
+class FitStarted:
+    """An estimator begins to grow ``n_networks``, which a student, one network more, may then replace."""
+
+    estimator: str
+    parameters: Mapping[str, Any]
+    n_networks: int = 1
+    student: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,23 +156,56 @@ class CandidateFinished:
 
 
 @dataclass(frozen=True)
+class PopulationEpochFinished:
+    """Candidates that are trained together have done an epoch; those trained one by one do not report it."""
+
+    phase: str
+    layer: int
+    block: int
+    member: int = 1
+
+
+@dataclass(frozen=True)
 class StepFinished:
     step: GrowthStep
 
 
 @dataclass(frozen=True)
 class GrowthFinished:
+    """A network is finished; ``stopped`` says why, where a budget or a callback has ended its growth."""
+
     network: Network
     score: Score
     seconds: float
     member: int = 1
+    stopped: str | None = None
 
 
-Event = GrowthStarted | PhaseStarted | EpochFinished | CandidateFinished | StepFinished | GrowthFinished
+@dataclass(frozen=True)
+class FitFinished:
+    """The estimator has its network: the grown one, an average or a student."""
+
+    network: Network
+    seconds: float
+
+
+Event = (
+    FitStarted
+    | GrowthStarted
+    | PhaseStarted
+    | EpochFinished
+    | CandidateFinished
+    | PopulationEpochFinished
+    | StepFinished
+    | GrowthFinished
+    | FitFinished
+)
 
 
 def of_member(event: Event, member: int, n_members: int) -> Event:
     """The event of a growth as that of one network of several."""
+    if isinstance(event, FitStarted | FitFinished):
+        return event
     if isinstance(event, StepFinished):
         return StepFinished(replace(event.step, member=member))
     if isinstance(event, GrowthStarted):

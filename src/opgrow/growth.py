@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -29,6 +29,7 @@ from .events import (
     GrowthStep,
     PhaseStarted,
     StepFinished,
+    StopGrowth,
 )
 from .network import Block, Layer, Network
 from .scores import Score
@@ -64,6 +65,7 @@ class GrowthSettings:
     criterion : what decides growth, one of `opgrow.scores.CRITERIA`
     max_layers, layer_threshold : bound on the depth, and the least relative improvement by a layer
     target : score with which the growth ends, or None
+    max_parameters : of the network, or None
     logits : whether outputs are logits of classes, so that a closed-form head needs a temperature
     """
 
@@ -72,6 +74,7 @@ class GrowthSettings:
     max_layers: int = 2
     layer_threshold: float = 1e-4
     target: float | None = None
+    max_parameters: int | None = None
     logits: bool = False
     n_threads: int = 1
 
@@ -98,6 +101,12 @@ class Growth(ABC):
     """One run of growth; `run` returns the network, ``steps`` tells how it came about.
 
     A method overrides `grow_layer` and, where it differs, `layers_with`, `next_part` and `fine_tuning`.
+    Before it adds anything it looks at `stopped`, and asks `room_for` or `first_size` how much it may add.
+
+    Attributes
+    ----------
+    stopped : why a listener has ended the growth: nothing is added, tuned or tried any more; else None
+    full : why nothing more can be added, for the network may not have more parameters; else None
     """
 
     #: Whether the head sees all layers, and not only the last.
@@ -112,7 +121,8 @@ class Growth(ABC):
         emit: Callable[[Event], None] = lambda event: None,
         backend: Backend | None = None,
     ) -> None:
-        self.problem, self.method, self.settings, self.seed, self.emit = problem, method, settings, seed, emit
+        self.problem, self.method, self.settings, self.seed = problem, method, settings, seed
+        self._listener = emit
         self.n_threads = settings.n_threads
         self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
         self.steps: list[GrowthStep] = []
@@ -120,6 +130,8 @@ class Growth(ABC):
         self.layers: list[Layer] = []
         self.head: nn.Module | None = None
         self.score: Score | None = None
+        self.stopped: str | None = None
+        self.full: str | None = None
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
@@ -143,13 +155,17 @@ class Growth(ABC):
         parts = self._parts()
         for number in range(1, settings.max_layers + 1):
             grown = self.grow_layer(number, parts)
-            if not self._decide_layer(number, grown) or number == settings.max_layers:
+            if grown is None or not self._decide_layer(number, grown) or number == settings.max_layers:
+                break
+            if self.stopped is not None:
                 break
             parts = [self.next_part(part, grown) for part in parts]
         self._fine_tune()
         network = self._network(self.layers, self.head)
         assert self.score is not None
-        self.emit(GrowthFinished(network, self.score, time.perf_counter() - started))
+        reason = self.stopped or self.full
+        self.steps[-1] = replace(self.steps[-1], stopped=reason)
+        self.emit(GrowthFinished(network, self.score, time.perf_counter() - started, stopped=reason))
         return network
 
     def _parts(self) -> list[Any]:
@@ -159,8 +175,11 @@ class Growth(ABC):
     # --- what methods say ---
 
     @abstractmethod
-    def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer:
-        """Grow layer ``number``, from 1, on the training rows and, where there are some, validation rows."""
+    def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer | None:
+        """Grow layer ``number``, from 1, on the training rows and, where there are some, validation rows.
+
+        The first layer always is. None: there is no room for another one, or no time.
+        """
 
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
         """All layers of the network that ``grown`` makes."""
@@ -179,6 +198,59 @@ class Growth(ABC):
         target = self.settings.target
         return score.perfect or (target is not None and score.reaches(target))
 
+    # --- what methods ask ---
+
+    def emit(self, event: Event) -> None:
+        """Tell the listener, who may end the growth."""
+        try:
+            self._listener(event)
+        except StopGrowth as stop:
+            self.stopped = self.stopped or str(stop) or "a callback has stopped it"
+
+    def report_epoch(self, event: EpochFinished) -> bool:
+        """Tell of an epoch; whether the tuning is to end with it."""
+        self.emit(event)
+        return self.stopped is not None
+
+    def in_time(self, settings: TuningSettings) -> TuningSettings:
+        """Settings of a tuning, which has no epochs any more once the growth is stopped."""
+        return settings if self.stopped is None else replace(settings, learning_rates=(), epochs=())
+
+    def n_parameters_with(self, layers: Iterable[Iterable[Block]], new: int, width: int) -> int:
+        """Parameters of these layers, of ``new`` ones, and of a head that sees ``width`` features."""
+        hidden = sum(block.n_parameters() for layer in layers for block in layer)
+        return hidden + new + (width + 1) * self.problem.n_outputs
+
+    def room_for(self, n_parameters: int) -> bool:
+        """Whether the network may have so many parameters; if not, that is why it grows no more."""
+        most = self.settings.max_parameters
+        if most is None or n_parameters <= most:
+            return True
+        self.full = self.full or (
+            f"the next step would make {n_parameters} parameters, and at most {most} are allowed"
+        )
+        return False
+
+    def first_size(self, wanted: int, n_parameters: Callable[[int], int]) -> int:
+        """Neurons of a network's first part: as many as wanted, or as there is room for.
+
+        ``n_parameters`` says how many parameters the network has with so many of them.
+        """
+        most, size = self.settings.max_parameters, wanted
+        if most is None:
+            return wanted
+        while size > 1 and n_parameters(size) > most:
+            size -= 1
+        if n_parameters(size) > most:
+            raise ValueError(
+                f"max_parameters leaves {most} parameters for a network, and the smallest that "
+                f"{self.method.name} can grow for {self.problem.n_inputs} inputs and "
+                f"{self.problem.n_outputs} outputs has {n_parameters(1)}"
+            )
+        if size < wanted:
+            self.full = f"at most {most} parameters are allowed, which is {size} neurons instead of {wanted}"
+        return size
+
     # --- the loop's own steps ---
 
     def _decide_layer(self, number: int, grown: GrownLayer) -> bool:
@@ -195,7 +267,7 @@ class Growth(ABC):
     def _fine_tune(self) -> None:
         """Tune everything at once; kept only if the score improves."""
         settings = self.fine_tuning()
-        if not sum(settings.epochs):
+        if not sum(settings.epochs) or self.stopped is not None:
             return
         assert self.score is not None
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
@@ -206,7 +278,7 @@ class Growth(ABC):
             self.backend.session(network.hidden, network.head, self._parts(), settings, criterion),
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
-            lambda epoch: self.emit(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
+            lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
         )
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)

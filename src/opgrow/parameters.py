@@ -106,6 +106,9 @@ PARAMETERS = {
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
         Threads; None uses as many as torch does, -1 all cores.""",
+    "max_parameters, max_seconds": """int and float, or None
+        Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
+        what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",
     "callbacks": "list of Callback, optional",
     "verbose": """int
         1 shows live progress.""",

@@ -26,6 +26,11 @@ __all__ = ["ModelFile", "check_writable", "load", "read", "read_model", "save", 
 
 #: The key of the JSON text in the metadata of the file.
 KEY = "opgrow"
+#: Bytes of the file's header at most; it holds the text, in which quotation marks take two, and the names and
+#: shapes of the tensors.
+_MAX_HEADER = 2 * record.MAX_TEXT
+#: Longest explanation of what is wrong with a file.
+_MAX_WHY = 300
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,11 @@ def save(
     if target is not None:
         description["target"] = str(target)
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
+    if len(text) > record.MAX_TEXT:
+        raise ValueError(
+            f"The description of this model has {len(text)} characters, and a file holds {record.MAX_TEXT}: "
+            "shorten the names of its features or classes."
+        )
     state = estimator.network_.state_dict()
     tensors = {key: value.detach().cpu().contiguous() for key, value in state.items()}
     write_atomically(path, safetensors_torch.save(tensors, metadata={KEY: text}))
@@ -135,16 +145,33 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
         raise ValueError(f"{str(path)!r} is a folder: expected a model file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} is a pipe or a device: expected a model file.")
     try:
         return _read(path)
     except SafetensorError as error:
-        raise ValueError(f"{str(path)!r} is not a complete safetensors file ({error}).") from error
+        raise ValueError(f"{str(path)!r} is not a complete safetensors file ({_short(error)}).") from error
     except (ValueError, RecursionError) as error:
-        why = str(error).rstrip(".")
+        why = _short(error).rstrip(".")
         raise ValueError(f"{str(path)!r} is not a model that opgrow can read: {why}.") from error
 
 
+def _short(error: Exception) -> str:
+    """What an error says, on one line: it may quote whatever stands in the file."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} [...]"
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a header that is larger than any of ours before it is read."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if _MAX_HEADER < size <= path.stat().st_size - 8:
+        raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
+
+
 def _read(path: Path) -> ModelFile:
+    _check_header(path)
     with safe_open(path, framework="pt") as file:
         text = (file.metadata() or {}).get(KEY)
         if text is None:
@@ -159,10 +186,7 @@ def _read(path: Path) -> ModelFile:
     if data.get("table") is not None:
         encoder = TableEncoder.from_dict(data["table"])
         _check_encoder(encoder, data["n_inputs"])
-    target = data.get("target")
-    if target is not None and not isinstance(target, str):
-        raise ValueError(f"the name of its target is {target!r} and not a text")
-    return ModelFile(estimator, encoder, target, str(data.get("library")))
+    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
 
 
 def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:

@@ -8,9 +8,10 @@ tensors live on another device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from threading import Event
 
 import numpy as np
 from torch import nn
@@ -37,6 +38,7 @@ __all__ = [
     "Start",
     "Trained",
     "best_of",
+    "collect",
     "draw_start",
     "flat_start",
     "is_compilable",
@@ -106,28 +108,52 @@ def train_population(
     criterion: str,
     seed: int,
     validation: TuningData | None = None,
-    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+    on_outcome: Callable[[Outcome], bool | None] = lambda outcome: None,
+    on_epoch: Callable[[], bool | None] = lambda: None,
 ) -> tuple[Trained, list[Outcome]]:
     """Train every candidate and return the best one, and what came of each, in the order of ``members``.
 
     Scores are taken on ``validation`` if it is given, else on ``train``. ``on_outcome`` is called as each
-    candidate is done. A candidate without a finite score never wins; if no candidate has one, that is an
-    error.
+    candidate is done, ``on_epoch`` after each epoch of candidates that are trained together. If one of them
+    answers True, the training ends, with the candidates that are done, as soon as one of these has a finite
+    score. A candidate without a finite score never wins; if no candidate has one, that is an error.
     """
+    ended = Event()
+
+    def one(member: Member) -> Result | None:
+        if ended.is_set():
+            return None
+        return _train_one(member, start, train, settings, criterion, seed, validation)
+
+    found: Iterator[Result | None]
     if is_plain(settings) and all(is_compilable(member, start) for member in members):
-        tasks = [
-            partial(_train_one, member, start, train, settings, criterion, seed, validation)
-            for member in members
-        ]
-        found = stream(tasks, min(settings.n_threads, len(tasks)))
+        found = stream([partial(one, member) for member in members], min(settings.n_threads, len(members)))
     else:
         data, held = train.tensors(), None if validation is None else validation.tensors()
-        found = train_batched(members, start, data, settings, criterion, seed, held)
-    results = []
-    for member, (score, best_epoch, epochs, skipped, theta) in zip(members, found, strict=True):
-        results.append((Outcome(member, score, best_epoch, epochs, skipped), theta))
-        on_outcome(results[-1][0])
+        found = train_batched(members, start, data, settings, criterion, seed, held, on_epoch, ended)
+    results = collect(members, found, on_outcome, ended)
     return best_of(results, start), [outcome for outcome, _ in results]
+
+
+def collect(
+    members: Sequence[Member],
+    found: Iterator[Result | None],
+    on_outcome: Callable[[Outcome], bool | None],
+    ended: Event,
+) -> list[tuple[Outcome, np.ndarray]]:
+    """What came of each candidate, with its parameters; None in ``found`` is one that was not trained.
+
+    When ``on_outcome`` answers True and some candidate is valid, ``ended`` is set: no other is begun.
+    """
+    results: list[tuple[Outcome, np.ndarray]] = []
+    for member, result in zip(members, found, strict=False):
+        if result is None:
+            continue
+        score, best_epoch, epochs, skipped, theta = result
+        results.append((Outcome(member, score, best_epoch, epochs, skipped), theta))
+        if on_outcome(results[-1][0]) and any(outcome.score.better_than(None) for outcome, _ in results):
+            ended.set()
+    return results
 
 
 def best_of(results: Sequence[tuple[Outcome, np.ndarray]], start: Start) -> Trained:

@@ -6,7 +6,8 @@ can differentiate. A learning rate ends when no candidate of the batch has impro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,16 +37,22 @@ def train_batched(
     criterion: str,
     seed: int,
     validation: Sequence[Tensor] | None,
+    on_epoch: Callable[[], bool | None],
+    ended: Event,
 ) -> Iterator[Result]:
     """Results of all candidates in their order.
 
     Rows are given as inputs (N, D), frozen features (N, F), targets (N, C) and weights (N,), on any device.
+    Where ``on_epoch`` answers True, the candidates of that epoch are done; once ``ended`` is set, no further
+    ones are begun.
     """
     largest = int(np.diff(batch_bounds(len(train[0]), settings.batch_size)).max())
     size = max(1, _EVALUATIONS // (largest * _evaluations(start)))
     for first in range(0, len(members), size):
+        if ended.is_set():
+            return
         batch = _Batch(members[first : first + size], start, train, settings, criterion, seed, validation)
-        yield from batch.run()
+        yield from batch.run(on_epoch)
 
 
 def _evaluations(start: Start) -> int:
@@ -93,19 +100,19 @@ class _Batch:
         custom = self.settings.optimizer
         return custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
 
-    def run(self) -> list[Result]:
+    def run(self, on_epoch: Callable[[], bool | None]) -> list[Result]:
         settings, k = self.settings, len(self.members)
         rng = np.random.default_rng(self.seed)
         generator = torch.Generator(self.device).manual_seed(self.seed)
         best = self._scores(self._moments())
         kept, epoch_of = self._flat(), np.zeros(k, int)
-        skipped, done = np.zeros(k, int), 0
+        skipped, done, ended = np.zeros(k, int), 0, False
         for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
             waited = 0
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             for _ in range(count):
-                if settings.patience is not None and waited >= settings.patience:
+                if ended or (settings.patience is not None and waited >= settings.patience):
                     break
                 order = torch.from_numpy(rng.permutation(len(self.train[0]))).to(self.device)
                 moments, skips = self._epoch(order, generator)
@@ -116,6 +123,7 @@ class _Batch:
                 for i in range(k):
                     if now[i].better_than(best[i]):
                         best[i], kept[i], epoch_of[i], waited = now[i], flat[i], done, 0
+                ended = bool(on_epoch())
         return [(best[i], int(epoch_of[i]), done, int(skipped[i]), kept[i]) for i in range(k)]
 
     def _epoch(self, order: Tensor, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], np.ndarray]:

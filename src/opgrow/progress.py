@@ -20,7 +20,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from .callbacks import Callback
+from .callbacks.base import Callback
 from .events import (
     CandidateFinished,
     EpochFinished,
@@ -59,7 +59,7 @@ class Progress(Callback):
     Examples
     --------
     >>> from opgrow import HeMLGOPClassifier
-    >>> from opgrow.progress import Progress
+    >>> from opgrow.callbacks import Progress
     >>> with Progress() as progress:
     ...     clf = HeMLGOPClassifier(callbacks=[progress])  # and fit it here
     """
@@ -194,7 +194,8 @@ class _Display:
             name = f"{name} {event.member} of {self.started.n_members}"
         self.console.print(
             f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
-            f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s",
+            f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s"
+            + (f"; ended because {event.stopped}" if event.stopped else ""),
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -263,6 +264,9 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     table.pad_edge, table.collapse_padding = False, True
     history = list(history)
     several = any(step.member > 1 for step in history)
+    reasons = dict.fromkeys(step.stopped for step in history if step.stopped)
+    if reasons:
+        table.caption, table.caption_justify = f"Growth ended because {'; '.join(reasons)}.", "left"
     for name in (*(["net"] if several else []), "layer", "block"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(

@@ -5,6 +5,8 @@ the fixed list of this package's estimators and in the registry of operators, an
 anything allocate: sizes are first compared with the tensors that the file really holds. Whatever is wrong
 becomes one ValueError that says what; `opgrow.persistence` adds which file it was.
 
+The text is bounded, too, because parsed JSON takes up to thirty times as much memory.
+
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
 ``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from types import NoneType
@@ -33,7 +36,7 @@ from .operators import OperatorSet, registered
 from .scores import Score
 from .search import Candidate
 
-__all__ = ["FORMAT", "check_tensors", "describe", "parse", "restore"]
+__all__ = ["FORMAT", "MAX_TEXT", "check_tensors", "describe", "parse", "restore"]
 
 #: Version of the text that is written.
 FORMAT = 2
@@ -41,6 +44,12 @@ FORMAT = 2
 READABLE = (1, 2)
 #: Candidates of each search that the file keeps, best first.
 N_CANDIDATES = 5
+#: Characters of the text at most; one with 100,000 features and their names has two million.
+MAX_TEXT = 1 << 23
+#: Lists within lists that a parameter may have.
+_MAX_DEPTH = 20
+#: Characters of a class label at most, and of all of them, each as long as the longest: so numpy stores them.
+_MAX_LABEL, _MAX_LABELS = 1 << 16, 1 << 24
 ESTIMATORS: dict[str, type] = {name: getattr(estimators, name) for name in estimators.__all__}
 
 _LOSSES = ("cross_entropy", "mse", "custom")
@@ -52,6 +61,7 @@ _LABEL_TYPES = {
     "float": tuple(f"float{bits}" for bits in _WIDTHS["float"]),
     "str": ("str", "object"),
 }
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _FLOATING = ("F64", "F32", "F16", "BF16")
 
 
@@ -121,6 +131,8 @@ def _describe_classes(classes: np.ndarray) -> dict[str, Any]:
     name = "str" if classes.dtype.kind == "U" else classes.dtype.name
     for kind, types in _LABEL_TYPES.items():
         if name in types and all(type(value) is _LABELS[kind] for value in values):
+            if kind == "str":
+                _check_lengths(values)
             return {"kind": kind, "type": name, "values": values}
     raise ValueError(f"Class labels of type {name} cannot be saved: use numbers, text or booleans.")
 
@@ -169,11 +181,21 @@ def _plain(value: Any) -> Any:
 
 def parse(text: str) -> dict[str, Any]:
     """The plain data of a model file, its version checked, in the present format."""
+    _require(len(text) <= MAX_TEXT, f"its description has {len(text)} characters, and {MAX_TEXT} are allowed")
     try:
         record = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its description is not valid JSON ({error})") from error
     _require(isinstance(record, dict), "its description is not a JSON object")
+    if _SURROGATE.search(text):
+        # Half a character, which JSON can write: nothing could print or save it.
+        try:
+            json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("its description holds text that is not valid Unicode") from None
+    for key, what in (("library", "version that wrote it"), ("target", "name of its target")):
+        named = record.get(key)
+        _require(named is None or isinstance(named, str), f"the {what} is {named!r} and not a text")
     version = record.get("format")
     _require(type(version) is int, f"its format version is {version!r} and not a number")
     _require(
@@ -318,10 +340,25 @@ def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Networ
             head_operators=None if head is None else OperatorSet(*head),
             broad=record["broad"],
         )
-    network.load_state_dict(tensors, strict=True, assign=True)
+    _assign(network, tensors)
     for block in (block for layer in layers for block in layer if not block.has_bias):
         block.bias = torch.zeros_like(block.bias, device="cpu", dtype=block.weight.dtype)  # not in the file
     return network.eval()
+
+
+def _assign(network: Network, tensors: dict[str, torch.Tensor]) -> None:
+    """Give a network its tensors, of which `check_tensors` has seen that they are all there.
+
+    What torch offers looks at every tensor for every module, which takes minutes for thousands of blocks.
+    """
+    for path, module in network.named_modules():
+        prefix = f"{path}." if path else ""
+        for name, parameter in module.named_parameters(recurse=False):
+            given = torch.nn.Parameter(tensors[prefix + name], requires_grad=parameter.requires_grad)
+            setattr(module, name, given)
+        for name, _ in module.named_buffers(recurse=False):
+            if prefix + name in tensors:  # the zeros of a block without bias are not
+                setattr(module, name, tensors[prefix + name])
 
 
 def _block(data: dict[str, Any]) -> Block:
@@ -338,12 +375,23 @@ def _classes(data: dict[str, Any], n_outputs: int) -> np.ndarray:
     _require(typed, f"the classes are not a list of {kind}")
     assert isinstance(values, list)
     _require(len(values) == n_outputs >= 2, f"{len(values)} classes do not go with {n_outputs} outputs")
+    if kind == "str":
+        _check_lengths(values)
     try:
-        classes = np.array(values, dtype=np.dtype(name))
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype=np.dtype(name))
     except OverflowError as error:
         raise ValueError(f"a class does not fit into {name}") from error
     _require(len(np.unique(classes)) == n_outputs, "two classes are the same")
     return classes
+
+
+def _check_lengths(labels: list[str]) -> None:
+    longest = max(map(len, labels))
+    _require(
+        longest <= min(_MAX_LABEL, _MAX_LABELS // len(labels)),
+        f"a class label has {longest} characters, which is too many for {len(labels)} classes",
+    )
 
 
 def _step(data: Any) -> GrowthStep:
@@ -375,10 +423,11 @@ def _candidate(data: Any) -> Candidate:
     return Candidate(_operator_set(names), weight_range, ridge, score, loss, head)
 
 
-def _value(data: Any) -> Any:
+def _value(data: Any, depth: int = 0) -> Any:
     """What `_plain` wrote, as it was."""
+    _require(depth <= _MAX_DEPTH, f"a parameter has lists within lists, more than {_MAX_DEPTH} deep")
     if isinstance(data, list):
-        return [_value(item) for item in data]
+        return [_value(item, depth + 1) for item in data]
     if not isinstance(data, dict):
         return data
     _require(len(data) == 1, f"a parameter has the unknown form {sorted(data)}")
@@ -391,12 +440,12 @@ def _value(data: Any) -> Any:
         form in ("tuple", "dict") and isinstance(content, list), f"a parameter has the unknown form {form!r}"
     )
     if form == "tuple":
-        return tuple(_value(item) for item in content)
+        return tuple(_value(item, depth + 1) for item in content)
     pairs = [_row(item, "entry of a dictionary", 2) for item in content]
     _require(
         all(not isinstance(key, dict | list) for key, _ in pairs), "a dictionary has a key that is no label"
     )
-    return {key: _value(item) for key, item in pairs}
+    return {key: _value(item, depth + 1) for key, item in pairs}
 
 
 def _operator_set(data: Any) -> OperatorSet:
@@ -430,7 +479,10 @@ def _number(data: Any, what: str) -> float:
     if isinstance(data, dict) and len(data) == 1 and data.get("float") in ("inf", "-inf", "nan"):
         return float(data["float"])
     _require(type(data) in (int, float), f"a {what} is {data!r} and not a number")
-    return float(data)
+    try:
+        return float(data)
+    except OverflowError:
+        raise ValueError(f"a {what} has {len(str(data))} digits") from None
 
 
 def _row(data: Any, what: str, length: int) -> list[Any]:

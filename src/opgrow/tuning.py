@@ -68,17 +68,21 @@ def tune(
     session: Session,
     settings: TuningSettings,
     rng: np.random.Generator,
-    on_epoch: Callable[[Epoch], None] | None = None,
+    on_epoch: Callable[[Epoch], bool | None] | None = None,
 ) -> TuningResult:
-    """Tune in epochs as the schedule says, and leave the modules in the best state."""
+    """Tune in epochs as the schedule says, and leave the modules in the best state.
+
+    ``on_epoch`` hears of each epoch; if it answers True, the tuning ends there.
+    """
     start = best = session.score()
     session.keep()
     best_epoch, skipped = 0, 0
     curve: list[Epoch] = []
+    ended = False
     for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
         waited = 0
         for _ in range(count):
-            if settings.patience is not None and waited >= settings.patience:
+            if ended or (settings.patience is not None and waited >= settings.patience):
                 break
             loss, skips = session.epoch(rate, rng)
             skipped += skips
@@ -88,8 +92,7 @@ def tune(
             if now.better_than(best):
                 session.keep()
                 best, best_epoch, waited = now, len(curve), 0
-            if on_epoch is not None:
-                on_epoch(curve[-1])
+            ended = on_epoch is not None and bool(on_epoch(curve[-1]))
     session.restore()
     return TuningResult(start, best, best_epoch, curve, skipped)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
+from opgrow.callbacks import Callback, StopGrowth
 from opgrow.estimators import base
 from opgrow.operators import register_activation, unregister
 
@@ -153,11 +155,11 @@ def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_devic
     x, y = table(40)
     train, groups = population._Run.train, []
 
-    def scarce(run, finish):
+    def scarce(run, *reports):
         groups.append(len(run.chosen))
         if len(run.chosen) > 1:
             raise torch.cuda.OutOfMemoryError("no memory")
-        train(run, finish)
+        train(run, *reports)
 
     monkeypatch.setattr(population._Run, "train", scarce)
     settings = {"widths": (2,), "epochs": (1,), "learning_rates": (0.01,), "fine_tune_epochs": 0}
@@ -167,13 +169,46 @@ def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_devic
     assert {c.operator_set.activation for c in search.candidates} == {"sigmoid", "tanh"}
 
 
+class StopsAt(Callback):
+    """Ends growth at the first event of one hook."""
+
+    def __init__(self, hook):
+        self.counts = Counter()
+        setattr(self, hook, self.stop)
+
+    def stop(self, event):
+        self.counts["stop"] += 1
+        raise StopGrowth("enough")
+
+    def on_candidate_end(self, event):
+        self.counts["candidates"] += 1
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_a_population_on_a_device_can_be_stopped(on_device, monkeypatch, together):
+    monkeypatch.setattr(population, "_fitting", lambda *_: together)
+    x, y = table(40)
+    stop = StopsAt("on_population_epoch_end")
+    settings = {"widths": (3,), "operators": PERCEPTRONS, "callbacks": [stop], "random_state": 0}
+    clf = POPFastClassifier(**settings, **(BRIEF | {"epochs": (5,)})).fit(x, y)
+    assert stop.counts == {"stop": 1, "candidates": together}
+    assert clf.history_[-1].stopped == "enough"
+    assert np.isfinite(clf.predict_proba(x)).all()
+
+
+def test_tuning_on_a_device_can_be_stopped(on_device):
+    x, y = table(40)
+    stop = StopsAt("on_epoch_end")
+    settings = {"operators": PERCEPTRONS, "callbacks": [stop]}
+    clf = HeMLGOPClassifier(**settings, **SMALL, **(BRIEF | {"epochs": (5,)})).fit(x, y)
+    assert [len(step.curve) for step in clf.history_] == [1, 0]
+
+
 def test_pop_searches_pairs_on_a_device(on_device):
     x, y = table(40)
     heard = []
 
-    from opgrow.callbacks import Callback
-
-    class Counter(Callback):
+    class Counts(Callback):
         def on_candidate_end(self, event):
             heard.append(event.done)
 
@@ -185,7 +220,7 @@ def test_pop_searches_pairs_on_a_device(on_device):
         fine_tune_epochs=0,
         batch_size=64,
         random_state=0,
-        callbacks=[Counter()],
+        callbacks=[Counts()],
     ).fit(x, y)
     searches = [step for step in model.history_ if step.kind == "search"]
     assert [len(step.candidates) for step in searches] == [2, 2, 2, 2]

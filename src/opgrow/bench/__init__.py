@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `paper`, `peers` and `ablations`."""
+"""The experiments: `opgrow bench speed`, `rows`, `deploy`, `paper`, `peers` and `ablations`."""
 
 from __future__ import annotations
 
@@ -77,6 +77,32 @@ def rows(
             raise ValueError(f"COUNTS are numbers of at least 100, separated by commas, got {counts!r}")
         sizes.append(int(count))
     _show(measure_rows(choose_device(device), sizes, inputs, memory), as_json)
+
+
+@app.command()
+def deploy(
+    data: _Data = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="A data set of classes. Default: pima with --data, else breast_cancer.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the models.")] = 0,
+    as_json: _Json = False,
+) -> None:
+    """Time one prediction as C, in ONNX Runtime and in Python, beside other models as C, interleaved."""
+    import tempfile
+
+    from .deployment import measure_deployment
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    name = dataset or ("breast_cancer" if data is None else "pima")
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure_deployment(name, data, repeats, seed, Path(folder), tell)
+    for line in found.skipped:
+        typer.echo(f"left out: {line}", err=True)
+    typer.echo(json.dumps(found.plain()) if as_json else found.markdown())
 
 
 def _show(measured: Iterable[Row], as_json: bool) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -25,9 +26,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..averaging import average, fold_rows, rows_between
 from ..backends import Backend, HostBackend
-from ..callbacks import Callback, broadcast, check_callbacks
+from ..callbacks.base import Callback, broadcast, check_callbacks
+from ..callbacks.budget import budgets
 from ..devices import choose_backend, prediction_device
-from ..events import Event, GrowthStep, of_member
+from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
@@ -73,21 +75,42 @@ def _taken(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
     return values if rows is None else values[rows]
 
 
+def _share(max_parameters: int, n_networks: int, n_outputs: int) -> int:
+    """Parameters of each network so that their average has no more; it has the biases of the head once."""
+    return (max_parameters - n_outputs) // n_networks + n_outputs
+
+
 class _Listeners:
     """Hands the events of networks that grow side by side to callbacks, one at a time.
 
-    Once closed, as after an error or an interruption, it ends those that still grow.
+    Once closed, as after an error or an interruption, it ends those that still grow. ``stopped`` is why a
+    callback has stopped them all, or None.
     """
 
     def __init__(self, callbacks: Sequence[Callback], n_networks: int) -> None:
         self.callbacks, self.n_networks = callbacks, n_networks
         self.lock, self.closed = threading.Lock(), False
+        self.stopped: str | None = None
 
     def hear(self, member: int, event: Event) -> None:
         with self.lock:
             if self.closed:
                 raise RuntimeError("the fit that this network belongs to is over")
-            broadcast(of_member(event, member, self.n_networks), self.callbacks)
+            try:
+                broadcast(of_member(event, member, self.n_networks), self.callbacks)
+            except StopGrowth as stop:
+                self.stopped = self.stopped or str(stop) or "a callback has stopped it"
+            if self.stopped is not None:
+                raise StopGrowth(self.stopped)
+
+    def hear_all(self, event: Event) -> None:
+        """Hand on an event that concerns the fit as a whole."""
+        with suppress(StopGrowth):
+            self.hear(0, event)
+
+    def begin_student(self) -> None:
+        """One network more, for which the callbacks decide anew."""
+        self.n_networks, self.stopped = self.n_networks + 1, None
 
     def close(self) -> None:
         self.closed = True
@@ -105,6 +128,8 @@ class GrowingEstimator(BaseEstimator):
     standardize: bool
     device: str
     n_jobs: int | None
+    max_parameters: int | None
+    max_seconds: float | None
     callbacks: Any
     verbose: int
     random_state: Any
@@ -127,6 +152,10 @@ class GrowingEstimator(BaseEstimator):
         """Settings of one of the networks that are averaged, from 0."""
         return settings
 
+    def _student_follows(self, max_parameters: int | None) -> bool:
+        """Whether `_student` may have settings."""
+        return False
+
     def _student(self, settings: Any, network: Network) -> GrowthSettings | None:
         """Settings of a network that learns from the grown one, or from the average, and takes its place."""
         return None
@@ -142,7 +171,9 @@ class GrowingEstimator(BaseEstimator):
         validation: tuple[np.ndarray, np.ndarray] | None,
     ) -> Self:
         check_common(self)
-        settings = self._settings(codes is not None)
+        callbacks = [*check_callbacks(self.callbacks), *budgets(self.max_parameters, self.max_seconds)]
+        bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
+        settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
         backend = choose_backend(self.device, x.size, settings.n_threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         keep = weight > 0
@@ -178,17 +209,19 @@ class GrowingEstimator(BaseEstimator):
 
         def distilled(teacher: Network) -> Problem:
             """All rows, with what the teacher says of them for targets; validated between the rows."""
-            _set_constants(teacher, constants, shift, spread, codes is None)
+            finish(teacher)
             between, near = rows_between(x, _STUDENT_ROWS, np.random.default_rng([seed, 1]))
             said, held = (
                 self._predictions(teacher, v, _name(settings.fine_tuning.loss)) for v in (x, between)
             )
             return prepare((x, None, said, weight), prepare((between, None, held, weight[near])))
 
+        def finish(network: Network) -> None:
+            _set_constants(network, constants, shift, spread, codes is None)
+
         problems = [partial(problem_of, division) for division in divisions]
-        network = self._grow(problems, distilled, settings, seed, backend)
-        _set_constants(network, constants, shift, spread, codes is None)
-        self.network_, self.loss_ = network, _name(settings.fine_tuning.loss)
+        self.network_ = self._grow(problems, distilled, finish, settings, seed, backend, callbacks)
+        self.loss_ = _name(settings.fine_tuning.loss)
         return self
 
     def _divisions(
@@ -208,29 +241,36 @@ class GrowingEstimator(BaseEstimator):
         self,
         problems: Sequence[Callable[[], Problem]],
         distilled: Callable[[Network], Problem],
+        finish: Callable[[Network], None],
         settings: GrowthSettings,
         seed: int,
         backend: Backend,
+        callbacks: list[Callback],
     ) -> Network:
         """Grow a network from each problem; several become their average, or one that learns from it."""
-        callbacks = check_callbacks(self.callbacks)
         if self.verbose:
             from ..progress import Progress
 
-            callbacks.append(Progress())
+            callbacks = [*callbacks, Progress()]
         backend.warm_up()
-        n_networks = len(problems)
+        n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
+        started = time.perf_counter()
 
         def grow(
             number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
-        ) -> Network:
+        ) -> Network | None:
+            if number > 0 and listeners.stopped is not None:
+                return None
             problem, member = make(), number + 1
+            most = settings.max_parameters
+            if most is not None and number < n_networks:
+                most = None if follows else _share(most, n_networks, problem.n_outputs)
             growth = self._method.growth(
                 problem,
                 self._method,
-                self._complete(settings, problem),
+                self._complete(replace(settings, max_parameters=most), problem),
                 seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
                 partial(listeners.hear, member),
                 backend,
@@ -250,17 +290,22 @@ class GrowingEstimator(BaseEstimator):
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
             stack.enter_context(torch.random.fork_rng(devices=[]))
+            parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
+            listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows))
             tasks = [
                 partial(grow, number, make, self._member(each, number, n_networks), where)
                 for number, make in enumerate(problems)
             ]
-            grown = run_all(tasks, n_threads)
-            network = grown[0] if n_networks == 1 else average(grown)
+            grown = [network for network in run_all(tasks, n_threads) if network is not None]
+            network = grown[0] if len(grown) == 1 else average(grown)
             student = self._student(settings, network)
             if student is not None:
-                listeners.n_networks += 1
-                teacher = network
-                network = grow(n_networks, lambda: distilled(teacher), student, backend)
+                listeners.begin_student()
+                learned = grow(n_networks, partial(distilled, network), student, backend)
+                assert learned is not None
+                network = learned
+            finish(network)
+            listeners.hear_all(FitFinished(network, time.perf_counter() - started))
         self.history_ = [step for number in sorted(steps) for step in steps[number]]
         return network
 

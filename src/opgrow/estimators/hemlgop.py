@@ -26,7 +26,7 @@ from ..parameters import (
 )
 from ..search import SCORES, SearchSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
-from .presets import n_networks, preset_of, student_size, widest
+from .presets import n_networks, preset_of, student_follows, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
@@ -84,6 +84,8 @@ class BlockEstimator(GrowingEstimator):
         standardize: bool = True,
         device: str = "auto",
         n_jobs: int | None = None,
+        max_parameters: int | None = None,
+        max_seconds: float | None = None,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -153,8 +155,11 @@ class BlockEstimator(GrowingEstimator):
         dropout = settings.dropouts[number % len(settings.dropouts)]
         return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
 
+    def _student_follows(self, max_parameters: int | None) -> bool:
+        return student_follows(self, max_parameters)
+
     def _student(self, settings: BlockSettings, network: Network) -> BlockSettings | None:
-        size = student_size(self, network)
+        size = student_size(self, network, settings.max_parameters)
         if size is None:
             return None
         tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)

@@ -74,6 +74,8 @@ class LayerEstimator(GrowingEstimator):
         standardize: bool = True,
         device: str = "auto",
         n_jobs: int | None = None,
+        max_parameters: int | None = None,
+        max_seconds: float | None = None,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
         random_state: Any = None,

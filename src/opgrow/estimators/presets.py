@@ -9,7 +9,7 @@ from typing import Any
 from ..network import Network
 from ..parameters import check_choice, check_integer, is_auto
 
-__all__ = ["PRESETS", "Preset", "n_networks", "preset_of", "student_size", "widest"]
+__all__ = ["PRESETS", "Preset", "n_networks", "preset_of", "student_follows", "student_size", "widest"]
 
 #: Neurons that a layer, or a student, has at most.
 _MOST = 200
@@ -115,14 +115,26 @@ def widest(p: Any, n_networks: int, n_inputs: int, n_outputs: int) -> int:
     return max(min(together // n_networks, _MOST), least)
 
 
-def student_size(p: Any, network: Network) -> int | None:
+def student_follows(p: Any, max_parameters: int | None) -> bool:
+    """Whether a student may take the place of what is grown."""
+    if not is_auto(p.distill):
+        return p.distill is not None
+    preset = preset_of(p)
+    return preset.student is not None or (max_parameters is not None and preset.n_estimators > 1)
+
+
+def student_size(p: Any, network: Network, max_parameters: int | None = None) -> int | None:
     """Neurons of the student that takes a network's place; None where it stays."""
     if not is_auto(p.distill):
         return p.distill
     student = preset_of(p).student
-    if student is None:
+    bounds = [] if max_parameters is None else [max_parameters]
+    if student is not None:
+        bounds.append(student(network.n_inputs, network.n_outputs))
+    if not bounds:
         return None
-    most = student(network.n_inputs, network.n_outputs)
+    most = min(bounds)
     if network.n_parameters() <= most:
         return None
-    return min((most - network.n_outputs) // _each(network.n_inputs, network.n_outputs), _MOST)
+    neurons = (most - network.n_outputs) // _each(network.n_inputs, network.n_outputs)
+    return max(1, min(neurons, _MOST))

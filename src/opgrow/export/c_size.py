@@ -7,10 +7,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CompiledSize", "c_size", "find_compiler"]
+__all__ = ["CompiledSize", "c_size", "find_compiler", "object_sizes", "run_tool"]
 
 _FUNCTION = re.compile(r"^\w[\w *]*?(\w+)\([^;{]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
@@ -51,20 +52,30 @@ def c_size(path: str | os.PathLike[str], compiler: str | None = None) -> Compile
         Such as "arm-none-eabi-gcc"; by default what ``CC`` names, ``cc``, ``gcc`` or ``clang``.
     """
     command = compiler or find_compiler()
-    measure = None if command is None else _size_tool(command)
-    if command is None or measure is None:
+    if command is None or _size_tool(command) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "model.o"
-        _run(command, "-std=c99", "-Os", "-fstack-usage", "-c", str(path), "-o", str(made))
-        listing = _run(measure, "-A", str(made))
+        code, constants = _compiled(command, made, "-fstack-usage", str(path))
         usage = made.with_suffix(".su")
         frames = _frames(usage.read_text()) if usage.exists() else None
-    sections = re.findall(r"^\.(text|rodata|data)\S*\s+(\d+)", listing, re.MULTILINE)
-    code = sum(int(size) for name, size in sections if name == "text")
-    constants = sum(int(size) for name, size in sections if name != "text")
     source = Path(path).read_text()
     return CompiledSize(command, code, constants, None if frames is None else _deepest(source, frames))
+
+
+def object_sizes(path: str | os.PathLike[str], compiler: str, flags: Sequence[str] = ()) -> tuple[int, int]:
+    """Bytes of code and of constants that a compiler makes of any C file for size (``-Os``)."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _compiled(compiler, Path(folder) / "model.o", *flags, str(path))
+
+
+def _compiled(compiler: str, made: Path, *arguments: str) -> tuple[int, int]:
+    """Make an object file; the bytes of its code and of its constants."""
+    run_tool(compiler, "-std=c99", "-Os", *arguments, "-c", "-o", str(made))
+    listing = run_tool(_size_tool(compiler) or "size", "-A", str(made))
+    sections = re.findall(r"^\.(text|rodata|data)\S*\s+(\d+)", listing, re.MULTILINE)
+    code = sum(int(size) for name, size in sections if name == "text")
+    return code, sum(int(size) for name, size in sections if name != "text")
 
 
 def _size_tool(compiler: str) -> str | None:
@@ -73,7 +84,8 @@ def _size_tool(compiler: str) -> str | None:
     return next((name for name in (beside, "size") if shutil.which(name)), None)
 
 
-def _run(*command: str) -> str:
+def run_tool(*command: str) -> str:
+    """What a command prints; a RuntimeError, in one sentence, where it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:

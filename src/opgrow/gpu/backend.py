@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch import nn
 from ..backends import Problem
 from ..engines import TuningSettings, is_plain
 from ..network import Block, Layer
-from ..population import Member, Outcome, Start, Trained, best_of, is_compilable
+from ..population import Member, Outcome, Start, Trained, best_of, collect, is_compilable
 from ..population_torch import train_batched
 from .matrices import DeviceMatrices
 from .memory import indexed
@@ -92,19 +93,19 @@ class DeviceBackend:
         settings: TuningSettings,
         criterion: str,
         seed: int,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[Outcome], bool | None],
+        on_epoch: Callable[[], bool | None],
     ) -> tuple[Trained, list[Outcome]]:
         validation = parts[1] if len(parts) > 1 else None
         if is_plain(settings) and all(is_compilable(member, start) for member in members):
-            found = train_members(members, start, parts[0], settings, criterion, seed, validation, on_outcome)
+            found = train_members(
+                members, start, parts[0], settings, criterion, seed, validation, on_outcome, on_epoch
+            )
             results = [(outcome, theta.cpu().numpy()) for outcome, theta in found]
         else:
             data = [part.tensors() for part in parts]
             held = data[1] if len(data) > 1 else None
-            results = []
-            batched = train_batched(members, start, data[0], settings, criterion, seed, held)
-            for member, (score, best_epoch, epochs, skipped, theta) in zip(members, batched, strict=True):
-                outcome = Outcome(member, score, best_epoch, epochs, skipped)
-                on_outcome(outcome)
-                results.append((outcome, theta))
+            ended = Event()
+            batched = train_batched(members, start, data[0], settings, criterion, seed, held, on_epoch, ended)
+            results = collect(members, batched, on_outcome, ended)
         return best_of(results, start), [outcome for outcome, _ in results]

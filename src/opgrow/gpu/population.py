@@ -40,25 +40,41 @@ def train_members(
     criterion: str,
     seed: int,
     validation: DevicePart | None,
-    on_outcome: Callable[[Outcome], None],
+    on_outcome: Callable[[Outcome], bool | None],
+    on_epoch: Callable[[], bool | None],
 ) -> list[tuple[Outcome, Tensor]]:
-    """Outcome and best parameters of every candidate; ``on_outcome`` hears of each as it is done."""
+    """Outcome and best parameters of every candidate; ``on_outcome`` hears of each as it is done.
+
+    Where ``on_epoch`` answers True, the candidates that are under way are done, and if one of them is valid,
+    the others are left out.
+    """
     shapes = [modules_of(member, start)[2] for member in members]
     # Candidates of equal operators beside each other: their pools are one launch.
     order = sorted(range(len(members)), key=lambda i: (*shapes[i].plan[0, :2], *shapes[i].head_codes[:2]))
     results: dict[int, tuple[Outcome, Tensor]] = {}
+    ended = False
 
     def finish(i: int, outcome: Outcome, theta: Tensor) -> None:
+        nonlocal ended
         results[i] = outcome, theta
-        on_outcome(outcome)
+        ended = bool(on_outcome(outcome)) or ended
+
+    def end_epoch() -> bool:
+        nonlocal ended
+        ended = bool(on_epoch()) or ended
+        return ended
+
+    def enough() -> bool:
+        return ended and any(outcome.score.better_than(None) for outcome, _ in results.values())
 
     size = len(order)
-    while len(results) < len(members):
+    while len(results) < len(members) and not enough():
         waiting = [i for i in order if i not in results]
         size = max(1, min(size, _fitting(shapes[0], train, settings)))
         try:
             chosen = waiting[:size]
-            _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation).train(finish)
+            run = _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation)
+            run.train(finish, end_epoch)
             continue
         except torch.cuda.OutOfMemoryError:
             if size == 1:
@@ -68,7 +84,7 @@ def train_members(
                 ) from None
         torch.cuda.empty_cache()
         size //= 2
-    return [results[i] for i in range(len(members))]
+    return [results[i] for i in sorted(results)]
 
 
 def _fitting(shape: Shape, train: DevicePart, settings: TuningSettings) -> int:
@@ -107,7 +123,7 @@ class _Run:
         self.best = np.full((2, k), np.nan)
         self.kept = self.model.theta.clone()
 
-    def train(self, finish: _Finish) -> None:
+    def train(self, finish: _Finish, end_epoch: Callable[[], bool]) -> None:
         self._score(exact_moments(self.model, self.train_rows))
         self._advance()
         while len(self.chosen):
@@ -127,6 +143,8 @@ class _Run:
             elif self.done.max() % EVERY == 0 or self._at_end().any():
                 self._score(exact_moments(self.model, self.train_rows))
             self._advance()
+            if end_epoch():
+                self._leave(np.ones(len(self.chosen), bool), finish)
 
     def _at_end(self) -> np.ndarray:
         """Candidates whose learning rate has had its epochs or its patience."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -118,6 +119,11 @@ class BroadGrowth(Growth):
             size = min(settings.n_step if width else settings.n_min, settings.max_neurons - width)
             if size <= 0 or (score is not None and self.enough(score)):
                 break
+            n_parameters = partial(self._n_parameters, kept)
+            if kept is None:
+                size = self.first_size(size, n_parameters)
+            elif self.stopped is not None or not self.room_for(n_parameters(size)):
+                break
             self.emit(PhaseStarted("search", number, step_number, 1))
             clock = time.perf_counter()
             trial = self._widen(kept, step_number, size, parts)
@@ -133,6 +139,13 @@ class BroadGrowth(Growth):
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
         assert isinstance(grown, _GrownBroad)
         return [grown.layer, grown.enhancements]
+
+    def _n_parameters(self, kept: _Trial | None, size: int) -> int:
+        """Parameters of the network with so many more nodes of each kind."""
+        width = size + (0 if kept is None else kept.width)
+        new = size * (self.problem.n_inputs + 1) + size * (width + 1)
+        layers = [] if kept is None else [kept.windows, kept.enhancements]
+        return self.n_parameters_with(layers, new, 2 * width)
 
     def _step(
         self,

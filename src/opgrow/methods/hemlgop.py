@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -91,7 +92,7 @@ class BlockGrowth(Growth):
         super().__init__(problem, method, settings, seed, emit, backend)
         self.tuning = settings.tuning
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
         settings = self.settings
         blocks: list[Block] = []
         head: nn.Linear | None = None
@@ -101,6 +102,11 @@ class BlockGrowth(Growth):
             width = sum(block.n_neurons for block in blocks)
             size = min(settings.n_step if blocks else settings.n_min, settings.max_neurons - width)
             if size <= 0 or (score is not None and self.enough(score)):
+                break
+            n_parameters = partial(self._n_parameters, blocks, parts[0].n_inputs)
+            if number == 1 and not blocks:
+                size = self.first_size(size, n_parameters)
+            elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             grown, step = self._grow_block(number, len(blocks) + 1, size, sets, parts, blocks, score)
             self._record(step)
@@ -112,9 +118,14 @@ class BlockGrowth(Growth):
                 part.accept(grown.block)
             if not self.method.search_every_block:
                 sets = (grown.block.operator_set,)
-        assert head is not None
-        assert score is not None
+        if head is None or score is None:
+            return None
         return GrownLayer(Layer(blocks), head, score)
+
+    def _n_parameters(self, blocks: Sequence[Block], n_inputs: int, size: int) -> int:
+        """Parameters of the network with a new block of so many neurons beside the others of its layer."""
+        width = size + sum(block.n_neurons for block in blocks)
+        return self.n_parameters_with([*self.layers, blocks], size * (n_inputs + 3), width)
 
     def fine_tuning(self) -> TuningSettings:
         """As set, with the dropout that the first block has chosen."""
@@ -188,10 +199,12 @@ class BlockGrowth(Growth):
         dropout = dropouts[0]
         best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
         for value in dropouts[1:]:
+            if self.stopped is not None:
+                break
             grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
             if grown.result.best.better_than(best.result.best):
                 best, dropout = grown, value
-        if found.rival is not None and tunable:
+        if found.rival is not None and tunable and self.stopped is None:
             grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
             best = grown if grown.result.best.better_than(best.result.best) else best
         if first:
@@ -211,13 +224,13 @@ class BlockGrowth(Growth):
     ) -> _Grown:
         self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), winner.candidate.operator_set))
         block, head = self._start(winner, train)
-        settings = replace(tuning, dropout=dropout)
+        settings = self.in_time(replace(tuning, dropout=dropout))
         parts = [train] if validation is None else [train, validation]
         result = tune(
             self.backend.session([Layer([block])], head, parts, settings, self.settings.criterion),
             settings,
             np.random.default_rng([self.seed, layer, number, 1]),
-            lambda epoch: self.emit(EpochFinished("tune", layer, number, epoch)),
+            lambda epoch: self.report_epoch(EpochFinished("tune", layer, number, epoch)),
         )
         return _Grown(block, head, result)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -94,7 +94,7 @@ class PLNGrowth(Growth):
         mean, total = weighted_mean(*self._labels, self.backend.matrices)
         return mean.astype(np.float32), total
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
         output = self._first_output(parts[0]) if self.head is None else self.head.weight.detach().numpy().T
         structured = _block(np.concatenate([output, -output], axis=1), norm=None)
         carried = [self._values(part, structured, "relu") for part in parts]
@@ -102,6 +102,11 @@ class PLNGrowth(Growth):
         for step_number in count(1):
             size = self._n_random(kept)
             if size <= 0 or (kept is not None and self.enough(kept.score)):
+                break
+            n_parameters = partial(self._n_parameters, structured, kept)
+            if number == 1 and kept is None:
+                size = self.first_size(size, n_parameters)
+            elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             self.emit(PhaseStarted("search", number, step_number, 1))
             clock = time.perf_counter()
@@ -112,10 +117,17 @@ class PLNGrowth(Growth):
             if not step.accepted:
                 break
             kept = trial
-        assert kept is not None
+        if kept is None:
+            return None
         for part, features in zip(parts, kept.features, strict=True):
             part.accept_computed(list(kept.layer()), features)
         return GrownLayer(kept.layer(), kept.head, kept.score)
+
+    def _n_parameters(self, structured: Block, kept: _Trial | None, size: int) -> int:
+        """Parameters of the network with so many more random neurons."""
+        size += 0 if kept is None else kept.random.n_neurons
+        new, width = size * structured.n_inputs, structured.n_neurons + size
+        return self.n_parameters_with([*self.layers, [structured]], new, width)
 
     def _n_random(self, kept: _Trial | None) -> int:
         """How many random neurons the next step adds."""

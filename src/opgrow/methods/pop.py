@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,12 +28,19 @@ from torch import nn
 
 from ..backends import Backend
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
-from ..events import CandidateFinished, EpochFinished, Event, GrowthStep, PhaseStarted
+from ..events import (
+    CandidateFinished,
+    EpochFinished,
+    Event,
+    GrowthStep,
+    PhaseStarted,
+    PopulationEpochFinished,
+)
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
 from ..memory import projection
 from ..network import Block, Layer
 from ..operators import OperatorSet
-from ..population import Member, Outcome, Trained, draw_start
+from ..population import Member, Outcome, Start, Trained, draw_start
 from ..scores import Score
 from ..search import Candidate
 from ..tuning import TuningResult, tune
@@ -94,7 +101,7 @@ class POPGrowth(Growth):
         self.before: list[Part] = []
         self.remembering: Layer | None = None
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
         """Train a layer of the given width for every operator set in question, and keep the best."""
         blocks: list[Block] = []
         if self.method.memory == "output":
@@ -103,11 +110,14 @@ class POPGrowth(Growth):
                 part.accept(block)
         elif self.method.memory == "hidden" and number > 1:
             self._remember(parts)
+        width = self._width(number, parts[0], blocks)
+        if width is None:
+            return None
         self.before = [part.bare() for part in parts]
         if len(self.settings.sets) == 1 and not self.method.neurons_in_head:
-            trained, result = self._train_alone(number, parts, blocks)
+            trained, result = self._train_alone(number, width, parts, blocks)
         else:
-            trained = self._search(number, parts, blocks)
+            trained = self._search(number, width, parts, blocks)
             result = self._tune(
                 trained.block, trained.head, parts, replace(self.settings.tuning, **_NO_EPOCHS)
             )
@@ -116,13 +126,27 @@ class POPGrowth(Growth):
         return GrownLayer(Layer([*blocks, trained.block]), trained.head, result.best)
 
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
-        if self.remembering is None:
-            return super().layers_with(grown)
-        return [*self.layers[:-1], self.remembering, grown.layer]
+        return [*self._layers_below(), grown.layer]
+
+    def _width(self, number: int, train: Part, blocks: Sequence[Block]) -> int | None:
+        """Neurons of a layer, beside a memory; None where there is no room for them."""
+        layers: list[Iterable[Block]] = [*self._layers_below(), blocks]
+        remembered = sum(block.n_neurons for block in blocks)
+
+        def n_parameters(size: int) -> int:
+            return self.n_parameters_with(layers, size * (train.n_inputs + 3), remembered + size)
+
+        wanted = self.settings.widths[number - 1]
+        if number == 1:
+            return self.first_size(wanted, n_parameters)
+        return wanted if self.room_for(n_parameters(wanted)) else None
+
+    def _layers_below(self) -> list[Layer]:
+        return self.layers if self.remembering is None else [*self.layers[:-1], self.remembering]
 
     # --- training ---
 
-    def _search(self, number: int, parts: list[Part], blocks: Sequence[Block]) -> Trained:
+    def _search(self, number: int, width: int, parts: list[Part], blocks: Sequence[Block]) -> Trained:
         """The best candidate over all passes; a pass goes on with the operators that the one before found."""
         sets, in_head = self.settings.sets, self.method.neurons_in_head
         hidden = sets[np.random.default_rng([self.seed, number, 0]).integers(len(sets))]
@@ -132,32 +156,39 @@ class POPGrowth(Growth):
             for_head = in_head and count % 2 == 1
             members = [Member(hidden, s) if for_head else Member(s, head) for s in sets]
             clock = time.perf_counter()
-            trained, outcomes = self._train_pass(number, count, parts, members)
+            trained, outcomes = self._train_pass(number, count, width, parts, members)
             kept = best is None or trained.outcome.score.better_than(best.outcome.score)
             reach, seconds = self._weight_range(parts), time.perf_counter() - clock
             step = self._describe_pass(number, count, trained, outcomes, reach, blocks)
             self._record(replace(step, accepted=kept, search_seconds=seconds))
             hidden, head = trained.outcome.member.hidden, trained.outcome.member.head
             best = trained if kept else best
+            if self.stopped is not None:
+                break
         assert best is not None
         return best
 
     def _train_pass(
-        self, number: int, count: int, parts: list[Part], members: Sequence[Member]
+        self, number: int, count: int, width: int, parts: list[Part], members: Sequence[Member]
     ) -> tuple[Trained, list[Outcome]]:
         self.emit(PhaseStarted("search", number, count, len(members)))
         best: Score | None = None
         done = 0
 
-        def report(outcome: Outcome) -> None:
+        def report(outcome: Outcome) -> bool:
             nonlocal best, done
             done += 1
             if best is None or outcome.score.better_than(best):
                 best = outcome.score
             self.emit(CandidateFinished("search", number, count, done, len(members), best))
+            return self.stopped is not None
+
+        def report_epoch() -> bool:
+            self.emit(PopulationEpochFinished("search", number, count))
+            return self.stopped is not None
 
         rng = np.random.default_rng([self.seed, number, count])
-        start = draw_start(*self._sizes(number, parts), self._weight_range(parts), rng)
+        start = self._start(width, parts[0], rng)
         return self.backend.train_population(
             members,
             start,
@@ -166,10 +197,11 @@ class POPGrowth(Growth):
             self.settings.criterion,
             int(rng.integers(1, 2**63)),
             report,
+            report_epoch,
         )
 
     def _train_alone(
-        self, number: int, parts: list[Part], blocks: Sequence[Block]
+        self, number: int, width: int, parts: list[Part], blocks: Sequence[Block]
     ) -> tuple[Trained, TuningResult]:
         """The only candidate there is; its epochs are reported like those of any tuning."""
         [operator_set] = self.settings.sets
@@ -177,7 +209,7 @@ class POPGrowth(Growth):
         self.emit(PhaseStarted("tune", number, 1, sum(tuning.epochs), operator_set))
         clock = time.perf_counter()
         rng = np.random.default_rng([self.seed, number, 1])
-        start = draw_start(*self._sizes(number, parts), self._weight_range(parts), rng)
+        start = self._start(width, parts[0], rng)
         block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
         size = block.n_neurons
         assign_block(block, start.hidden, np.zeros(size), np.ones(size), np.zeros(size))
@@ -216,16 +248,17 @@ class POPGrowth(Growth):
         number: int = 0,
     ) -> TuningResult:
         """Tune block and head; without epochs, only take the statistics and the score of the network."""
+        tuning = self.in_time(tuning)
         return tune(
             self.backend.session([Layer([block])], head, parts, tuning, self.settings.criterion),
             tuning,
             rng or np.random.default_rng(0),
-            lambda epoch: self.emit(EpochFinished("tune", number, 1, epoch)),
+            lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
         )
 
-    def _sizes(self, number: int, parts: list[Part]) -> tuple[int, int, int, int]:
-        width, part = self.settings.widths[number - 1], parts[0]
-        return part.n_inputs, width, part.n_accepted, part.n_outputs
+    def _start(self, width: int, part: Part, rng: np.random.Generator) -> Start:
+        sizes = part.n_inputs, width, part.n_accepted, part.n_outputs
+        return draw_start(*sizes, self._weight_range([part]), rng)
 
     def _weight_range(self, parts: list[Part]) -> float:
         given = self.settings.weight_range

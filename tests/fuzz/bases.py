@@ -1,0 +1,60 @@
+"""The model files that are mutated: every method, both kinds of targets, an encoder, an older format."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from opgrow import estimators, load
+from opgrow.data import TableEncoder
+from opgrow.persistence import save
+
+__all__ = ["make_bases"]
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+QUICK = {
+    "n_min": 4,
+    "n_step": 2,
+    "max_neurons": 6,
+    "max_layers": 2,
+    "widths": (4, 3),
+    "operators": [("harmonic", "sum", "tanh"), ("multiplication", "maximum", "sigmoid")],
+    "learning_rates": (0.01,),
+    "epochs": (2,),
+    "fine_tune_epochs": 1,
+    "block_threshold": -10.0,
+    "layer_threshold": -10.0,
+    "random_state": 0,
+}
+
+
+def make_bases(folder: Path) -> None:
+    """Fit small models and save them, beside the table that the last of them was fitted to."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    y = x[:, 0] * x[:, 1]
+    for name in estimators.__all__:
+        cls = getattr(estimators, name)
+        known = cls._get_param_names()
+        model = cls(**{key: value for key, value in QUICK.items() if key in known})
+        target = np.where(y > 0.3, "high", np.where(y < -0.3, "low", "mid")) if "Class" in name else y
+        model.fit(x, target).save(folder / f"{name}.safetensors")
+    encoder = TableEncoder()
+    table = {"size": x[:, 0].tolist(), "wide": x[:, 1].tolist(), "colour": ["red", "blue", None, "ü"] * 10}
+    labels = (y > 0).astype(int)
+    cls = estimators.HeMLGOPClassifier
+    model = cls(**{key: value for key, value in QUICK.items() if key in cls._get_param_names()})
+    save(model.fit(encoder.fit_transform(table), labels), folder / "Table.safetensors", encoder, target="y")
+    rows = zip(*table.values(), labels.tolist(), strict=True)
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    (folder / "table.csv").write_text("\n".join(["size,wide,colour,y", *lines]))
+    half = load(folder / "HeMLGOPClassifier.safetensors")
+    half.network_.half()
+    half.save(folder / "Half.safetensors")
+    many = estimators.PLNClassifier(random_state=0, max_layers=1)
+    many.fit(np.repeat(x, 10, axis=0), [f"class {i}" for i in range(200)] * 2)
+    many.save(folder / "ManyClasses.safetensors")
+    for path in FIXTURES.glob("*.safetensors"):
+        shutil.copy(path, folder)
