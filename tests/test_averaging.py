@@ -231,6 +231,8 @@ def test_parameters_of_their_own_come_before_those_of_a_preset():
     assert (found.n_min, found.n_step, found.n_estimators, found.max_layers) == (7, 40, 2, 1)
     alone = preset_of(HeMLGOPClassifier(preset=None))
     assert (alone.n_min, alone.n_step, alone.n_estimators, alone.max_layers) == (40, 20, 1, 2)
+    several = preset_of(HeMLGOPClassifier(preset=None, n_estimators=3))
+    assert (several.n_estimators, several.max_layers) == (3, 1)
     deep = preset_of(HeMLGOPClassifier(max_layers=3))
     assert (deep.n_estimators, deep.max_layers) == (1, 3)
     assert widest(HeMLGOPClassifier(n_min=100), 5, 64, 10) == 100

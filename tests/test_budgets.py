@@ -23,6 +23,7 @@ from opgrow.operators import register_nodal, unregister
 EVERY = [getattr(estimators, name) for name in estimators.__all__]
 SETS = [("harmonic", "sum", "tanh"), ("multiplication", "sum", "sigmoid"), ("gaussian", "maximum", "relu")]
 QUICK = {
+    "preset": None,
     "n_min": 6,
     "n_step": 3,
     "max_neurons": 12,

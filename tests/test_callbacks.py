@@ -63,6 +63,7 @@ def small():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3))
     parameters = {
+        "preset": None,
         "n_min": 4,
         "n_step": 2,
         "max_neurons": 6,

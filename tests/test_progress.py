@@ -26,6 +26,7 @@ from opgrow.scores import Score
 from opgrow.tuning import Epoch
 
 QUICK = {
+    "preset": None,
     "n_min": 6,
     "n_step": 3,
     "epochs": (3, 2, 1),

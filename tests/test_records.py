@@ -16,6 +16,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
 QUICK = {
+    "preset": None,
     "n_min": 4,
     "n_step": 2,
     "max_neurons": 6,

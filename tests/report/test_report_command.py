@@ -21,6 +21,8 @@ QUICK = [
     "--param",
     "n_min=6",
     "--param",
+    "preset=null",
+    "--param",
     "max_layers=1",
     "--param",
     "fine_tune_epochs=2",

@@ -26,6 +26,7 @@ from opgrow.scores import Score
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
 SMALL = {
+    "preset": None,
     "n_min": 6,
     "n_step": 3,
     "max_neurons": 9,

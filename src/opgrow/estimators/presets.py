@@ -81,8 +81,8 @@ def preset_of(p: Any) -> Preset:
     # Only networks with one layer can be averaged: who asks for more layers gets one network.
     if found.get("max_layers", 1) > 1:
         found.setdefault("n_estimators", 1)
-    if found.get("n_estimators") == 1:
-        found.setdefault("max_layers", 2)
+    if "n_estimators" in found:
+        found.setdefault("max_layers", 2 if found["n_estimators"] == 1 else 1)
     preset = replace(preset, **found)
     if preset.max_layers > 1 and preset.n_estimators > 1:
         raise ValueError(

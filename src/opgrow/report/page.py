@@ -180,8 +180,16 @@ def _changed(estimator: Any) -> dict[str, Any]:
 def _growth(estimator: Any) -> list[str]:
     history = estimator.history_
     criterion = criterion_of(estimator, is_classifier(estimator))
-    last = max((step.member for step in history), default=1)
-    return growth_parts(history, criterion, student=last > estimator._n_networks())
+    return growth_parts(history, criterion, student=_has_learned(estimator))
+
+
+def _has_learned(estimator: Any) -> bool:
+    """Whether the network is a student: then it has fewer neurons than all that were grown."""
+    kept = [step for step in estimator.history_ or () if step.kind == "layer" and step.accepted]
+    several = len({step.member for step in kept}) > 1
+    return several and sum(step.n_neurons for step in kept) > sum(
+        layer.n_neurons for layer in estimator.network_.layers
+    )
 
 
 # --- how good it is ---
