@@ -255,6 +255,8 @@ def test_eval_set_scores_and_is_not_trained_on(cls, iris):
     x, y = iris
     train, held = np.arange(0, 150, 2), np.arange(1, 150, 2)
     estimator = small(cls, fine_tune_epochs=0, max_layers=1)
+    if "n_estimators" in estimator.get_params():
+        estimator.set_params(n_estimators=1)
     fitted = estimator.fit(x[train], y[train], eval_set=(x[held], y[held]))
     same = clone(estimator).fit(x[train], y[train], eval_set=[(x[held], y[held])])
     np.testing.assert_array_equal(fitted._outputs(x), same._outputs(x))
@@ -297,7 +299,7 @@ def test_without_validation_all_rows_train(iris):
     x, y = iris
     clf = small(HeMLGOPClassifier, validation_fraction=0.0).fit(x, y)
     np.testing.assert_allclose(clf.network_.input_mean.numpy(), x.mean(axis=0))
-    split = small(HeMLGOPClassifier, validation_fraction=0.3).fit(x, y)
+    split = small(HeMLGOPClassifier, validation_fraction=0.3, n_estimators=1).fit(x, y)
     assert not np.allclose(split.network_.input_mean.numpy(), x.mean(axis=0))
 
 

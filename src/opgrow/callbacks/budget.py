@@ -70,7 +70,7 @@ class MaxParameters(Callback):
     ----------
     n : int
         Parameters that it may have. A block or layer that would make more of them is not added. If the first
-        one would, it has fewer neurons; if a single neuron is too much, `fit` says how many parameters it
+        one would, it has fewer neurons; if a single neuron is too much, ``fit`` says how many parameters it
         takes. Networks that are averaged share the bound; where a student may follow (``distill``), it is
         the student's alone.
 

@@ -178,7 +178,7 @@ class MLflow(Records):
     Parameters
     ----------
     run : str or mlflow.entities.Run, optional
-        The run to write to, which stays open. By default the active run of the thread that calls `fit`; if
+        The run to write to, which stays open. By default the active run of the thread that calls ``fit``; if
         there is none, every fit begins a run of its own and ends it.
     experiment : str, optional
         Name of the experiment of runs that are begun; it is made where there is none.

@@ -180,6 +180,7 @@ class GrowingEstimator(BaseEstimator):
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
+        target = np.ascontiguousarray(target)  # sums depend on the order in memory, if only by rounding
         n_networks = self._n_networks(len(x))
         divisions: list[_Division] = [(None, None)] * n_networks
         if validation is None:
