@@ -715,6 +715,17 @@ def test_models_of_format_1_are_read_and_written_in_format_2(tmp_path: Path) -> 
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["average", "population", "broad"])
+def test_models_of_format_2_are_read(kind: str) -> None:
+    expected = np.load(FIXTURES / "format2.npz")
+    path = FIXTURES / f"format2-{kind}.safetensors"
+    assert contents(path)[0]["format"] == 2
+    model = opgrow.load(path)
+    x = expected[f"{kind}_inputs"]
+    found = model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)
+    np.testing.assert_allclose(found, expected[f"{kind}_outputs"], rtol=1e-5, atol=1e-5)
+
+
 def test_format_1_has_nothing_of_format_2(tmp_path: Path) -> None:
     old, path = FIXTURES / "format1-classifier.safetensors", tmp_path / "model.safetensors"
     record, tensors = contents(old)
