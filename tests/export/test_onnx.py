@@ -132,7 +132,7 @@ def test_every_estimator_agrees_with_onnxruntime_on_fresh_rows(name: str, tmp_pa
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 def test_both_kinds_of_probabilities(loss: str, tmp_path: Path) -> None:
     x, y = CLASSES
-    estimator = quick("HeMLGOPClassifier", loss=loss).fit(x, y)
+    estimator = quick("HeMLGOPClassifier", loss=loss, **PERCEPTRONS).fit(x, y)
     rows = np.concatenate([fresh(x, 200), 3 * fresh(x, 200)])
     assert_same_predictions(estimator, session_of(estimator, tmp_path), rows)
 

@@ -229,7 +229,8 @@ class _Bench:
     def _emlearn(self, name: str, model: Any, expected: np.ndarray, **options: str) -> Iterator[_Candidate]:
         if not self.has("emlearn", "bench"):
             return
-        import emlearn
+        with np.errstate():  # which importing it changes for the whole process
+            import emlearn
 
         def write(path: Path) -> CFunction:
             converted = emlearn.convert(model, **options)
