@@ -32,13 +32,15 @@ def small(monkeypatch):
 
 @needs_compiler
 @pytest.mark.parametrize("dataset", ["breast_cancer", "wine"])
-def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path):
+def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkeypatch):
     for package in ("onnx", "onnxruntime", "m2cgen", "emlearn"):
         if find_spec(package) is None:
             pytest.skip(f"needs {package}")
+    monkeypatch.chdir(tmp_path)
     before = np.geterr()
     found = deployment.measure_deployment(dataset, None, 1, 0, tmp_path)
     assert np.geterr() == before
+    assert not (tmp_path / "tmp").exists()
     assert found.skipped == []
     runtimes = [(row.model.split(" ")[0], row.runtime) for row in found.rows]
     ours = [*deployment.EXPORTS, "ONNX Runtime", "PyTorch", "predict, Python"]

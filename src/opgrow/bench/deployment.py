@@ -12,6 +12,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -233,7 +234,8 @@ class _Bench:
             import emlearn
 
         def write(path: Path) -> CFunction:
-            converted = emlearn.convert(model, **options)
+            with chdir(path.parent):  # it leaves files behind where it works
+                converted = emlearn.convert(model, **options)
             converted.save(file=str(path.with_name("emlearn_model.h")), name="emlearn_model")
             path.write_text(_EMLEARN % {"n": self.x.shape[1]})
             return CFunction(path, "model_predict", flags=(f"-I{emlearn.includedir}",))
