@@ -294,6 +294,13 @@ class Members(Callback):
         self.members.append(event.step.member)
 
 
+def test_a_student_is_validated_between_the_rows():
+    members = Members()
+    classifier(n_estimators=2, distill=4, callbacks=[members]).fit(X, Y)
+    *_, student = members.started
+    assert (student.member, student.n_rows, student.n_validation) == (3, 150, 150)
+
+
 def test_events_say_which_network_they_belong_to():
     seen = Members()
     classifier(callbacks=[seen], n_jobs=2).fit(X, Y)

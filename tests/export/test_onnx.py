@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +130,22 @@ def test_every_estimator_agrees_with_onnxruntime_on_fresh_rows(name: str, tmp_pa
         assert_same_predictions(estimator, model, fresh(x, n_rows))
 
 
+@pytest.mark.parametrize("operators", [{}, PERCEPTRONS], ids=["all", "perceptrons"])
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
-def test_both_kinds_of_probabilities(loss: str, tmp_path: Path) -> None:
+def test_both_kinds_of_probabilities(loss: str, operators: dict[str, Any], tmp_path: Path) -> None:
     x, y = CLASSES
-    estimator = quick("HeMLGOPClassifier", loss=loss, **PERCEPTRONS).fit(x, y)
-    rows = np.concatenate([fresh(x, 200), 3 * fresh(x, 200)])
-    assert_same_predictions(estimator, session_of(estimator, tmp_path), rows)
+    estimator = quick("HeMLGOPClassifier", loss=loss, **operators).fit(x, y)
+    model, far = session_of(estimator, tmp_path), 3 * fresh(x, 200)
+    assert_same_predictions(estimator, model, fresh(x, 200))
+    if operators:
+        assert_same_predictions(estimator, model, far)
+        return
+    # Far from all that it has seen, exponentials make single precision itself uncertain.
+    said, single = model.run(["probabilities"], {"X": far})[0], estimator.predict_proba(far)
+    estimator.network_ = deepcopy(estimator.network_).double()
+    exact = estimator.predict_proba(far.astype(np.float64))
+    assert (np.abs(said - exact) <= 1e-5 + np.abs(single - exact).max()).all()
+    assert np.abs(single - exact).max() < 1e-3
 
 
 def test_where_nothing_speaks_for_any_class_all_are_equally_probable(tmp_path: Path) -> None:

@@ -111,8 +111,8 @@ GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "BLS": tuple({"ridge": ridge, "mu": mu} for ridge, mu in product(_POWERS, _POWERS)),
 }
 
-#: What readers ask of each part of HeMLGOP: the same with one thing changed, and the methods without a part.
 _ALONE = "HeMLGOP preset=null"
+#: What readers ask of each part of HeMLGOP: the same with one thing changed, and the methods without a part.
 ABLATIONS = (
     _ALONE,
     *("HoMLGOP preset=null", "HeMLRN preset=null", "HoMLRN preset=null"),
