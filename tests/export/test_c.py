@@ -578,7 +578,7 @@ def test_small_weights_and_integers_lose_at_most_a_point_on_digits(tmp_path: Pat
 def test_sixty_neurons_for_pima_take_less_than_8_kb(data_home: Path, tmp_path: Path) -> None:
     table = np.genfromtxt(data_home / "paper" / "pima.csv", delimiter=",", skip_header=1)
     model = opgrow.HeMLGOPClassifier(
-        n_min=40, n_step=20, max_neurons=60, max_layers=1, block_threshold=-1e9, random_state=0
+        preset=None, n_min=40, n_step=20, max_neurons=60, max_layers=1, block_threshold=-1e9, random_state=0
     ).fit(table[:, :-1], table[:, -1].astype(int))
     assert model.network_.topology() == "8-60-2"
     for mode in MODES:
