@@ -196,11 +196,16 @@ def check_common(p: Any) -> None:
     check_device(p.device)
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """A weight for every row, from a dictionary or "balanced" (inversely proportional to class counts)."""
+def class_weights(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, add: Callable[[Any], Any] = lambda sums: sums
+) -> np.ndarray:
+    """A weight for every row, from a dictionary or "balanced" (inversely proportional to class counts).
+
+    ``add`` adds the counts of other processes.
+    """
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = np.bincount(codes, minlength=len(classes))
-        return (len(codes) / (len(classes) * counts))[codes]
+        counts = add(np.bincount(codes, minlength=len(classes)).astype(np.float64))
+        return (counts.sum() / (len(classes) * counts))[codes]
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dictionary, 'balanced' or None, got {class_weight!r}")
     labels = classes.tolist()

@@ -6,7 +6,7 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,18 +38,23 @@ def _chunks(x: np.ndarray) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and scale of each column; the scale of a constant column is 1."""
-    total = weight.sum(dtype=np.float64)
+def moments(
+    x: np.ndarray, weight: np.ndarray, what: str = "X", add: Callable[[Any], Any] = lambda sums: sums
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and scale of each column; the scale of a constant column is 1.
+
+    ``add`` adds what other processes have summed over their rows.
+    """
+    total = add(weight.sum(dtype=np.float64))
     mean = np.zeros(x.shape[1])
     for rows in _chunks(x):
         with np.errstate(over="ignore", invalid="ignore"):
             mean += weight[rows] @ x[rows].astype(np.float64) / total
-    variance = np.zeros(x.shape[1])
+    mean, variance = add(mean), np.zeros(x.shape[1])
     for rows in _chunks(x):
         with np.errstate(over="ignore", invalid="ignore"):
             variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
-    return mean, scale_of(mean, variance, float(total), what)
+    return mean, scale_of(mean, add(variance), float(total), what)
 
 
 def scale_of(mean: np.ndarray, variance: np.ndarray, total: float, what: str = "X") -> np.ndarray:

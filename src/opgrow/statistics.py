@@ -27,7 +27,10 @@ __all__ = [
     "Provisional",
     "Rows",
     "ScoreChunk",
+    "SearchRows",
+    "Share",
     "Sums",
+    "as_they_are",
     "chunks",
     "draw_weights",
     "provisional",
@@ -95,6 +98,15 @@ class Gathered:
 ScoreChunk = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
+#: From the constants that some rows suggest to those that are used.
+Share = Callable[[Provisional], Provisional]
+
+
+def as_they_are(constants: Provisional) -> Provisional:
+    """No other process has a say in the constants."""
+    return constants
+
+
 class SearchRows(Protocol):
     """Data as the search sees it, wherever it is: what can be done with candidates on it."""
 
@@ -107,8 +119,11 @@ class SearchRows(Protocol):
     @property
     def n_rows(self) -> int: ...
 
-    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
-        """One pass over the rows that sums what the candidates' fits need."""
+    def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = ...) -> Gathered:
+        """One pass over the rows that sums what the candidates' fits need.
+
+        ``share`` returns the constants that are used instead of those found here.
+        """
         ...
 
     def score(
@@ -207,10 +222,10 @@ class Rows:
     def total_weight(self) -> float:
         return float(self.weight.sum(dtype=np.float64))
 
-    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
+    def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
         """Chunks are spread over threads, and their sums added in their order."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-        constants = provisional(torch.from_numpy(_all_features(self.x[:64], draws, n_threads)))
+        constants = share(provisional(torch.from_numpy(_all_features(self.x[:64], draws, n_threads))))
         cache: list[Tensor] | None = [] if 4 * k * m * self.n_rows <= CACHE_BYTES else None
 
         def task(span: slice) -> tuple[Sums, np.ndarray | None]:

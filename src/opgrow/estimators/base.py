@@ -35,6 +35,7 @@ from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
+from ..ranks import current
 from ..scores import Loss, probabilities
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ def _set_constants(
         network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
 
 
+def _refuse_unknown(labels: np.ndarray, classes: np.ndarray) -> None:
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        raise ValueError(f"eval_set has classes that y does not have: {unknown.tolist()}")
+
+
 def _name(loss: Loss) -> str:
     return "custom" if callable(loss) else loss
 
@@ -88,7 +95,7 @@ class _Listeners:
     """
 
     def __init__(self, callbacks: Sequence[Callback], n_networks: int) -> None:
-        self.callbacks, self.n_networks = callbacks, n_networks
+        self.callbacks, self.n_networks, self.ranks = callbacks, n_networks, current()
         self.lock, self.closed = threading.Lock(), False
         self.stopped: str | None = None
 
@@ -100,6 +107,7 @@ class _Listeners:
                 broadcast(of_member(event, member, self.n_networks), self.callbacks)
             except StopGrowth as stop:
                 self.stopped = self.stopped or str(stop) or "a callback has stopped it"
+            self.stopped = self.ranks.same(self.stopped)
             if self.stopped is not None:
                 raise StopGrowth(self.stopped)
 
@@ -171,20 +179,23 @@ class GrowingEstimator(BaseEstimator):
         validation: tuple[np.ndarray, np.ndarray] | None,
     ) -> Self:
         check_common(self)
+        ranks = current()
         callbacks = [*check_callbacks(self.callbacks), *budgets(self.max_parameters, self.max_seconds)]
         bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
-        backend = choose_backend(self.device, x.size, settings.n_threads)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        ranks.begin(self, x, target)
+        backend = ranks.backend(choose_backend(self.device, ranks.total(x.size), settings.n_threads))
+        seed = ranks.same_number(int(check_random_state(self.random_state).randint(2**31 - 1)))
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
         target = np.ascontiguousarray(target)  # sums depend on the order in memory, if only by rounding
-        n_networks = self._n_networks(len(x))
+        n_networks = self._n_networks(ranks.total(len(x)))
         divisions: list[_Division] = [(None, None)] * n_networks
         if validation is None:
-            divisions = self._divisions(len(x), codes, n_networks, np.random.default_rng([seed, 0]))
+            rng = np.random.default_rng([seed, 0])
+            divisions = ranks.divisions(len(x), codes, lambda n, c: self._divisions(n, c, n_networks, rng))
         # One network learns nothing of its validation rows; to several each row is known to most of them.
         seen = divisions[0][0] if n_networks == 1 else None
         shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
@@ -194,7 +205,7 @@ class GrowingEstimator(BaseEstimator):
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
-            share = (weight / weight.mean()).astype(np.float32)
+            share = (weight / ranks.mean(weight)).astype(np.float32)
             scaled = np.ascontiguousarray((target - shift) / spread, np.float32)
             return backend.problem(x, rows, scaled, share, constants, validation)
 
@@ -249,7 +260,9 @@ class GrowingEstimator(BaseEstimator):
         callbacks: list[Callback],
     ) -> Network:
         """Grow a network from each problem; several become their average, or one that learns from it."""
-        if self.verbose:
+        if current().rank > 0:  # they hear from rank 0 when to stop
+            callbacks = []
+        elif self.verbose:
             from ..progress import Progress
 
             callbacks = [*callbacks, Progress()]
@@ -463,19 +476,18 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         eval_set : pair (X, y), optional
             Validation data; replaces the split of ``validation_fraction``.
         """
-        x, y, weight = self._validated(X, y, sample_weight)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        ranks = current()
+        x, y, weight = ranks.together(lambda: self._validated(X, y, sample_weight))
+        ranks.together(lambda: check_classification_targets(y))
+        classes, codes = ranks.classes(*np.unique(y, return_inverse=True))
         if len(classes) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes[0]!r}")
         if self.class_weight is not None:
-            weight = weight * class_weights(self.class_weight, classes, codes)
-        held = self._eval_rows(eval_set)
+            weight = weight * class_weights(self.class_weight, classes, codes, ranks.add)
+        held = ranks.together(lambda: self._eval_rows(eval_set))
         validation = None
         if held is not None:
-            unknown = np.setdiff1d(held[1], classes)
-            if unknown.size:
-                raise ValueError(f"eval_set has classes that y does not have: {unknown.tolist()}")
+            ranks.together(lambda: _refuse_unknown(held[1], classes))
             validation = held[0], one_hot(np.searchsorted(classes, held[1]), len(classes))
         self._fit(x, one_hot(codes, len(classes)), weight, codes, validation)
         self.classes_ = classes
@@ -518,8 +530,9 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
             Validation data; replaces the split of ``validation_fraction``.
         """
         options = {"multi_output": True, "y_numeric": True}
-        x, y, weight = self._validated(X, y, sample_weight, **options)
-        held = self._eval_rows(eval_set, **options)
+        ranks = current()
+        x, y, weight = ranks.together(lambda: self._validated(X, y, sample_weight, **options))
+        held = ranks.together(lambda: self._eval_rows(eval_set, **options))
         target = np.asarray(y, np.float64).reshape(len(y), -1)
         validation = None
         if held is not None:
@@ -533,7 +546,7 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         return self
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return moments(target, weight, "y")
+        return moments(target, weight, "y", current().add)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape that y had in `fit`."""

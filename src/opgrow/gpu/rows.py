@@ -21,7 +21,7 @@ from ..backends import sample_rows
 from ..network import NORM_EPSILON, Block, Layer, unit_rows
 from ..operators import OperatorSet
 from ..preparation import scale_of
-from ..statistics import Draw, Gathered, ScoreChunk, Sums, picked, provisional
+from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, picked, provisional
 from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
 __all__ = ["Chunk", "DevicePart", "Source", "block_outputs", "device_moments", "raw_features"]
@@ -334,11 +334,11 @@ class DevicePart:
 
     # --- the search ---
 
-    def gather(self, draws: Sequence[Draw], n_threads: int = 1) -> Gathered:
+    def gather(self, draws: Sequence[Draw], n_threads: int = 1, share: Share = as_they_are) -> Gathered:
         """One pass over the rows that sums what the candidates' fits need."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
         weights = [torch.from_numpy(draw.weight).to(self.device) for draw in draws]
-        constants = provisional(_candidate_features(self.first(64).x, draws, weights))
+        constants = share(provisional(_candidate_features(self.first(64).x, draws, weights)))
 
         def work() -> Gathered:
             # Features, their shifted copy, and a nodal operator's pools; the features alone are kept.

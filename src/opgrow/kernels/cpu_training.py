@@ -46,7 +46,7 @@ def next_random(state):
 
 
 @compiled()
-def _gather(source, rows, stride, drop, random, out):
+def gather_rows(source, rows, stride, drop, random, out):
     """Columns of ``out`` (features * stride) = the given rows of ``source``, with dropout, padded by 0."""
     n_features = source.shape[1]
     keep_scale = ONE / (ONE - drop)
@@ -152,10 +152,9 @@ def _block_backward(
 
 
 @compiled()
-def _loss(kind, outputs, target, row_weight, rows, stride):
-    """Mean weighted loss of a batch; ``outputs`` (outputs * stride) becomes its gradient."""
+def batch_loss(kind, outputs, target, row_weight, rows, stride, count):
+    """Weighted loss of a batch's rows over ``count``; ``outputs`` (outputs * stride) becomes its gradient."""
     n_outputs = target.shape[1]
-    count = np.float32(rows.size)
     total = 0.0
     for r in range(rows.size):
         weight = row_weight[rows[r]] / count
@@ -183,7 +182,7 @@ def _loss(kind, outputs, target, row_weight, rows, stride):
 
 
 @compiled()
-def _adam(theta, grad, first, second, decay, rate, step):
+def adam(theta, grad, first, second, decay, rate, step):
     """One step of Adam, written as torch.optim.Adam computes it."""
     size = np.float32(rate / (1.0 - 0.9**step))
     root = np.float32(np.sqrt(1.0 - 0.999**step))
@@ -195,7 +194,7 @@ def _adam(theta, grad, first, second, decay, rate, step):
 
 
 @compiled()
-def _limit_norms(plan, theta, max_norm):
+def limit_norms(plan, theta, max_norm):
     for b in range(plan.shape[0]):
         n_in, d, at = plan[b, N_INPUTS], plan[b, N_NEURONS], plan[b, OFFSET]
         for i in range(d):
@@ -209,7 +208,7 @@ def _limit_norms(plan, theta, max_norm):
 
 
 @compiled(fastmath=REORDER)
-def _all_finite(values):
+def all_finite(values):
     total = ZERO
     for j in range(values.size):
         total += values[j] * ZERO
@@ -335,8 +334,8 @@ def train_epoch(
     for batch in range(bounds.size - 1):
         rows = order[bounds[batch] : bounds[batch + 1]]
         n_rows = rows.size
-        _gather(x, rows, stride, input_dropout, random, inputs)
-        _gather(frozen, rows, stride, dropout, random, features)
+        gather_rows(x, rows, stride, input_dropout, random, inputs)
+        gather_rows(frozen, rows, stride, dropout, random, features)
         for b in range(plan.shape[0]):
             layer = plan[b, LAYER]
             start = layer_row[layer] + plan[b, ROW]
@@ -372,7 +371,7 @@ def train_epoch(
         head_forward(
             head, features, stride, n_rows, head_weight, theta[head_end:], head_pre, outputs, head_where
         )
-        epoch_loss += _loss(loss, outputs, target, row_weight, rows, stride)
+        epoch_loss += batch_loss(loss, outputs, target, row_weight, rows, stride, np.float32(rows.size))
 
         grad_theta[:] = ZERO
         _head_backward(
@@ -418,13 +417,13 @@ def train_epoch(
                 grad_theta,
                 back,
             )
-        if not _all_finite(grad_theta):
+        if not all_finite(grad_theta):
             skipped += 1
             continue
         step += 1
-        _adam(theta, grad_theta, first, second, decay, rate, step)
+        adam(theta, grad_theta, first, second, decay, rate, step)
         if max_norm > ZERO:
-            _limit_norms(plan, theta, max_norm)
+            limit_norms(plan, theta, max_norm)
     # Over all rows, a variance is the mean of the batches' variances plus the variance of their means.
     n_batches = bounds.size - 1
     for j in range(total_width):

@@ -29,7 +29,7 @@ def warm_up() -> None:
     with _lock:
         if _ready:
             return
-        from . import cpu, cpu_activation, cpu_population, cpu_training
+        from . import cpu, cpu_activation, cpu_population, cpu_shards, cpu_training
 
         needed = (
             cpu.all_pools,
@@ -37,6 +37,7 @@ def warm_up() -> None:
             cpu_activation.activate,
             cpu_training.train_epoch,
             cpu_population.train_candidate,
+            cpu_shards.update,
         )
         missing = not all(_cached(function) for function in needed)
         started = time.perf_counter()
@@ -106,3 +107,34 @@ def _call_all() -> None:
         0,
         *regularisation,
     )
+    _call_shards(x, data)
+
+
+def _call_shards(x: np.ndarray, data: tuple[np.ndarray, ...]) -> None:
+    """Call the pieces of a step that is divided among processes."""
+    from . import cpu_activation, cpu_batch, cpu_shards, cpu_training
+
+    def flat(n: int = 4) -> np.ndarray:
+        return np.zeros(n, np.float32)
+
+    rows, seed, states, sums = np.arange(2), np.uint64(1), np.ones(2, np.uint64), np.zeros((2, 2))
+    half, pair, where = np.float32(0.5), flat(2), np.zeros(2 * cpu_batch.TILE, np.int32)
+    wide = [flat(2 * cpu_batch.TILE) for _ in range(5)]
+    stride, one = cpu_batch.TILE, np.float32(1)
+    cpu_shards.draw_batches(rows, seed, 1, np.empty(2, np.int64))
+    cpu_shards.seed_rows(rows, seed, states)
+    cpu_training.gather_rows(x, rows, stride, np.float32(0), states, wide[0])
+    cpu_batch.pool_forward(0, 0, wide[0], stride, 2, x, wide[1], where)
+    cpu_training.add_rows(wide[1], stride, pair)
+    cpu_activation.activate(0, wide[1], wide[2])
+    cpu_shards.feature_sums(wide[2], wide[2], stride, 2, sums)
+    cpu_shards.normalise(wide[2], stride, 2, pair, pair, pair, pair, wide[3], wide[4])
+    cpu_shards.drop_out(wide[4], 2, stride, states, half, wide[0])
+    head = (x, pair, wide[0], np.zeros((2, 2), np.float32), pair, wide[1])
+    cpu_shards.linear_head(wide[4], stride, data[2], data[3], rows, one, 0, *head)
+    cpu_shards.norm_backward(wide[1], wide[3], stride, 2, 2.0, sums, pair, pair)
+    cpu_activation.activation_backward(0, wide[2], wide[1])
+    cpu_shards.add_totals(wide[1], stride, 2, pair)
+    cpu_batch.pool_backward(0, 0, wide[0], stride, 2, x, where, wide[1], np.zeros((2, 2), np.float32), flat(0))
+    plan = np.array([[0, 0, 0, 2, 2, 0, 0, 0]])
+    cpu_shards.update(plan, *(flat(16) for _ in range(5)), 0.001, 1, np.float32(0))

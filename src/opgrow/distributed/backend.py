@@ -1,0 +1,235 @@
+"""The backend of one rank: another backend's work on its shard, with sums over all ranks.
+
+Every number that decides something is a sum over all ranks, and then the same code runs everywhere. Ranks
+therefore take the same decisions without asking each other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..backends import HostBackend, HostPart, Problem, sample_rows
+from ..engines import TuningSettings
+from ..network import Block, Layer
+from ..preparation import moments
+from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
+from ..tuning import Session
+from .group import Group
+
+__all__ = ["DistributedBackend", "ShardPart", "ShardProblem", "ShardRows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardProblem(Problem):
+    """A rank's share of a problem.
+
+    Attributes
+    ----------
+    numbers : (rows here,) int64, the number of each row among those of all ranks
+    first : training (or validation) rows on the ranks before this one; total_rows : on all of them
+    """
+
+    numbers: np.ndarray
+    first: int
+    total_rows: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.total_rows
+
+
+@dataclass(frozen=True)
+class ShardRows:
+    """Rows of all ranks as the search sees them."""
+
+    inner: SearchRows
+    group: Group
+    total_weight: float
+
+    @property
+    def n_inputs(self) -> int:
+        return self.inner.n_inputs
+
+    @property
+    def n_rows(self) -> int:
+        """Those here: it says how much there is to compute."""
+        return self.inner.n_rows
+
+    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
+        found = self.inner.gather(draws, n_threads, self._constants)
+        return replace(found, sums=_added(found.sums, self.group))
+
+    def _constants(self, constants: Provisional) -> Provisional:
+        """Those of rank 0, for sums can only be added after the same shift and scale."""
+        both = torch.stack([constants.shift, constants.scale])
+        self.group.broadcast_(both, "constants of the search")
+        return Provisional(both[0], both[1])
+
+    def score(
+        self,
+        draws: Sequence[Draw],
+        chosen: np.ndarray,
+        cache: list[Tensor] | None,
+        function: ScoreChunk,
+        n_threads: int,
+    ) -> Tensor:
+        total = self.inner.score(draws, chosen, cache, function, n_threads)
+        return self.group.sum_(total, "scores of the search")
+
+
+def _added(sums: Sums, group: Group) -> Sums:
+    """Sums over all ranks, sent as one vector."""
+    parts = [getattr(sums, entry.name) for entry in fields(sums)]
+    flat = group.sum_(torch.cat([part.reshape(-1) for part in parts]), "sums of the search")
+    pieces = flat.split([part.numel() for part in parts])
+    return Sums(*(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)))
+
+
+@dataclass
+class ShardPart:
+    """Training or validation rows of all ranks; ``inner`` are those here."""
+
+    inner: Any
+    group: Group
+    numbers: np.ndarray
+    first: int
+    total_rows: int
+    total_weight: float
+
+    @property
+    def n_inputs(self) -> int:
+        return self.inner.n_inputs
+
+    @property
+    def n_accepted(self) -> int:
+        return self.inner.n_accepted
+
+    @property
+    def n_outputs(self) -> int:
+        return self.inner.n_outputs
+
+    def accept(self, block: Block) -> None:
+        chosen = f"{block.n_neurons} x {block.operator_set}"
+        said = self.group.texts(chosen, "decisions")
+        if set(said) != {chosen}:
+            raise RuntimeError(
+                f"the ranks have grown apart: they chose {', '.join(said)}; all ranks must run on machines of "
+                "one kind, with the same versions"
+            )
+        self.inner.accept(block)
+
+    def accept_computed(self, blocks: Sequence[Block], outputs: Any) -> None:
+        self.inner.accept_computed(blocks, outputs)
+
+    def next_layer(self) -> ShardPart:
+        return replace(self, inner=self.inner.next_layer())
+
+    def bare(self) -> ShardPart:
+        return replace(self, inner=self.inner.bare())
+
+    def remember(self, blocks: Sequence[Block], before: ShardPart) -> None:
+        self.inner.remember(blocks, before.inner)
+
+    def rows(self) -> ShardRows:
+        return ShardRows(self.inner.rows(), self.group, self.total_weight)
+
+    def sample(
+        self, block: Block, weight: np.ndarray, bias: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs, targets and weights of the first rows of all ranks, wherever they are."""
+        size, n_outputs = min(sample_rows(self.n_outputs), self.total_rows), self.n_outputs
+        here = min(max(size - self.first, 0), len(self.numbers))
+        beside = np.zeros((size, 2 * n_outputs + 1), np.float32)
+        if here:
+            outputs, target, share = self.inner.sample(block, weight, bias)
+            found = np.concatenate([outputs[:here], target[:here], share[:here, None]], axis=1)
+            beside[self.first : self.first + here] = found
+        self.group.sum_(torch.from_numpy(beside), "sample of rows")
+        return beside[:, :n_outputs], beside[:, n_outputs:-1], beside[:, -1]
+
+
+class DistributedBackend:
+    """Rows of all ranks, of which each holds some."""
+
+    def __init__(self, inner: Any, group: Group) -> None:
+        self.inner, self.group = inner, group
+
+    @property
+    def matrices(self) -> Any:
+        raise NotImplementedError("closed-form fits of PLN and BLS do not run on several ranks")
+
+    def warm_up(self) -> None:
+        """One rank of each machine compiles, if that has to be, and the others read what it has compiled."""
+        first = int(os.environ.get("LOCAL_RANK", self.group.rank)) == 0
+        if first:
+            self.inner.warm_up()
+        self.group.numbers(0, "sizes")
+        if not first:
+            self.inner.warm_up()
+
+    def running(self) -> AbstractContextManager[None]:
+        return self.inner.running()
+
+    def moments(
+        self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        chosen = x if rows is None else x[rows]
+        return moments(chosen, weight, add=lambda sums: self.group.sum(sums, "moments"))
+
+    def problem(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray | None,
+        target: np.ndarray,
+        weight: np.ndarray,
+        constants: tuple[np.ndarray, np.ndarray],
+        validation: Problem | None,
+    ) -> ShardProblem:
+        sizes, held = self.group.numbers(len(x), "sizes"), self.group.numbers(len(target), "sizes")
+        empty = next((rank for rank, n in enumerate(held) if n == 0), None)
+        if empty is not None:
+            raise ValueError(
+                f"rank {empty} has none of the {sum(held)} training or validation rows: give every rank more "
+                "rows, or use fewer ranks"
+            )
+        before = sum(sizes[: self.group.rank])
+        numbers = np.arange(len(x)) if rows is None else np.asarray(rows, np.int64)
+        inner = self.inner.problem(x, rows, target, weight, constants, validation)
+        return ShardProblem(
+            **{entry.name: getattr(inner, entry.name) for entry in fields(inner)},
+            numbers=numbers + before,
+            first=sum(held[: self.group.rank]),
+            total_rows=sum(held),
+        )
+
+    def part(self, problem: ShardProblem) -> ShardPart:
+        weight = self.group.sum(problem.weight.sum(dtype=np.float64), "moments")
+        inner = self.inner.part(problem)
+        return ShardPart(inner, self.group, problem.numbers, problem.first, problem.total_rows, weight)
+
+    def forget(self, problem: Problem) -> None:
+        self.inner.forget(problem)
+
+    def session(
+        self,
+        layers: Sequence[Layer],
+        head: nn.Linear | Block,
+        parts: Sequence[ShardPart],
+        settings: TuningSettings,
+        criterion: str,
+    ) -> Session:
+        assert isinstance(head, nn.Linear)
+        from .session import ShardSession
+
+        return ShardSession(layers, head, parts, settings, criterion)
+
+    def train_population(self, *args: Any) -> Any:
+        raise NotImplementedError("populations of POP do not train on several ranks")

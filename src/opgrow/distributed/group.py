@@ -1,0 +1,101 @@
+"""All communication between ranks goes through one small wrapper, which counts it.
+
+The ranks get a process group of their own: its timeout is ours, and leaving it after an error ends the wait of
+the others at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+__all__ = ["Group", "LostRank"]
+
+
+class LostRank(ConnectionError):
+    """Another rank has ended, or cannot be reached any more."""
+
+
+class Group:
+    """The ranks of a fit.
+
+    Attributes
+    ----------
+    rank, size : int
+    traffic : dict from purpose to [calls, bytes]; the bytes are those that this rank hands over in each call
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.traffic: dict[str, list[int]] = {}
+        mixed = "nccl" in dist.get_backend()
+        self._group: Any = dist.new_group(
+            backend="cpu:gloo,cuda:nccl" if mixed else "gloo", timeout=timedelta(seconds=timeout)
+        )
+
+    def close(self) -> None:
+        """Leave; ranks that still wait for this one stop waiting."""
+        group, self._group = self._group, None
+        with suppress(Exception):  # the connections may be broken already, and that is what has been reported
+            dist.destroy_process_group(group)
+
+    def sum_(self, tensor: Tensor, purpose: str) -> Tensor:
+        """Add up a tensor over ranks, in place."""
+        with self._sending(purpose, tensor):
+            dist.all_reduce(tensor, group=self._group)
+        return tensor
+
+    def sum(self, values: Any, purpose: str) -> Any:
+        """The sum over ranks of an array, or of a number, as a new one in float64."""
+        total = np.array(values, np.float64)
+        self.sum_(torch.from_numpy(total.reshape(-1)), purpose)
+        return total if total.ndim else float(total)
+
+    def broadcast_(self, tensor: Tensor, purpose: str) -> Tensor:
+        """Replace a tensor by that of rank 0, in place."""
+        with self._sending(purpose, tensor):
+            dist.broadcast(tensor, group=self._group, group_src=0)
+        return tensor
+
+    def numbers(self, number: int, purpose: str) -> list[int]:
+        """The number of each rank."""
+        return [int(part[0]) for part in self._gather(torch.tensor([number]), purpose)]
+
+    def arrays(self, values: np.ndarray, purpose: str) -> list[np.ndarray]:
+        """The array (n,) of each rank; lengths may differ, but not types."""
+        lengths = self.numbers(len(values), purpose)
+        padded = np.zeros(max(lengths), values.dtype)
+        padded[: len(values)] = values
+        parts = self._gather(torch.from_numpy(padded.view(np.uint8)), purpose)
+        return [p.numpy().view(values.dtype)[:n] for p, n in zip(parts, lengths, strict=True)]
+
+    def texts(self, text: str, purpose: str) -> list[str]:
+        """The text of each rank."""
+        said = self.arrays(np.frombuffer(text.encode(), np.uint8), purpose)
+        return [part.tobytes().decode() for part in said]
+
+    def _gather(self, tensor: Tensor, purpose: str) -> list[Tensor]:
+        parts = [torch.empty_like(tensor) for _ in range(self.size)]
+        with self._sending(purpose, tensor):
+            dist.all_gather(parts, tensor, group=self._group)
+        return parts
+
+    @contextmanager
+    def _sending(self, purpose: str, tensor: Tensor) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            raise LostRank(
+                f"rank {self.rank} of {self.size} has lost another rank while it shared {purpose}: that one has "
+                "ended, which its own output explains, or cannot be reached any more; the job ends here"
+            ) from error
+        count = self.traffic.setdefault(purpose, [0, 0])
+        count[0] += 1
+        count[1] += tensor.nbytes

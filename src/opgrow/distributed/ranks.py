@@ -1,0 +1,126 @@
+"""What a fit shares with those on other ranks before growth begins: classes, sizes, seeds, the division of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..methods.hemlgop import BlockGrowth
+from ..ranks import Alone, Division
+from .backend import DistributedBackend
+from .group import Group
+
+__all__ = ["SharedRanks"]
+
+Result = TypeVar("Result")
+
+
+class SharedRanks(Alone):
+    """Processes that hold a shard of the rows each."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.rank, self.size = group.rank, group.size  # type: ignore[misc]
+
+    def together(self, task: Callable[[], Result]) -> Result:
+        try:
+            result, said = task(), ""
+        except (ValueError, TypeError) as error:
+            result, said = error, f"{type(error).__name__}: {error}"  # type: ignore[assignment]
+        for rank, text in enumerate(self.group.texts(said, "errors")):
+            if text:
+                kind, _, message = text.partition(": ")
+                raise (TypeError if kind == "TypeError" else ValueError)(f"rank {rank}: {message}")
+        return result
+
+    def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
+        name = type(estimator).__name__
+        if not issubclass(estimator._method.growth, BlockGrowth):
+            raise ValueError(
+                f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can"
+            )
+        if estimator._student_follows(estimator.max_parameters):
+            raise ValueError(
+                f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None and "
+                "no max_parameters for an average"
+            )
+        parameters = {k: repr(v) for k, v in estimator.get_params(deep=False).items() if k != "callbacks"}
+        names = getattr(estimator, "feature_names_in_", None)
+        facts = {
+            "columns": x.shape[1],
+            "targets": target.shape[1],
+            "names of columns": None if names is None else names.tolist(),
+            "parameters of the estimator": {"": name, **parameters},
+        }
+        self._compare(facts)
+
+    def _compare(self, facts: dict[str, Any]) -> None:
+        """Refuse ranks of different minds; the message says what the first two differ in."""
+        said = [json.loads(text) for text in self.group.texts(json.dumps(facts), "facts")]
+        for rank, other in enumerate(said):
+            for what, value in said[0].items():
+                if other[what] != value:
+                    ours, theirs = _difference(value, other[what])
+                    raise ValueError(f"the ranks differ in {what}: rank 0 has {ours}, and rank {rank} {theirs}")
+
+    def add(self, values: Any) -> Any:
+        return self.group.sum(values, "moments")
+
+    def total(self, number: int) -> int:
+        return sum(self.group.numbers(number, "sizes"))
+
+    def mean(self, values: np.ndarray) -> float:
+        total, count = self.group.sum([values.sum(dtype=np.float64), len(values)], "moments")
+        return float(total / count)
+
+    def same(self, text: str | None) -> str | None:
+        said = self.group.texts(text or "" if self.rank == 0 else "", "decisions")[0]
+        return said or None
+
+    def same_number(self, number: int) -> int:
+        return self.group.numbers(number, "decisions")[0]
+
+    def classes(self, labels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        said = [json.loads(text) for text in self.group.texts(json.dumps(labels.tolist()), "classes")]
+        kinds = [type(values[0]).__name__ for values in said]
+        if len(set(kinds)) > 1:
+            raise ValueError(f"the classes of all ranks must be of one type, got {', '.join(kinds)}")
+        everything = np.unique(np.array([label for values in said for label in values]))
+        everything = everything.astype(object if labels.dtype == object else everything.dtype)
+        return everything, np.searchsorted(everything, labels)[codes]
+
+    def divisions(
+        self, n_rows: int, codes: np.ndarray | None, divide: Callable[[int, np.ndarray | None], list[Division]]
+    ) -> list[Division]:
+        """As one process would that held all rows in the order of the ranks."""
+        sizes = self.group.numbers(n_rows, "sizes")
+        first = sum(sizes[: self.rank])
+        if codes is not None:
+            small = codes.astype(np.min_scalar_type(self._largest(codes)))
+            codes = np.concatenate(self.group.arrays(small, "classes of rows"))
+
+        def here(rows: np.ndarray | None) -> np.ndarray | None:
+            if rows is None:
+                return None
+            start, stop = np.searchsorted(rows, [first, first + n_rows])
+            return rows[start:stop] - first
+
+        return [(here(most), here(rest)) for most, rest in divide(sum(sizes), codes)]
+
+    def _largest(self, codes: np.ndarray) -> int:
+        return max(self.group.numbers(int(codes.max(initial=0)), "sizes"))
+
+    def backend(self, backend: Any) -> DistributedBackend:
+        return DistributedBackend(backend, self.group)
+
+
+def _difference(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Two values, or of two dictionaries the first entries that differ."""
+    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
+        return ours, theirs
+    name = next(key for key in [*ours, *theirs] if ours.get(key) != theirs.get(key))
+    mark = f"{name}=" if name else ""
+    return f"{mark}{ours.get(name)}", f"{mark}{theirs.get(name)}"

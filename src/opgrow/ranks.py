@@ -1,0 +1,85 @@
+"""Sums and decisions that several processes share; with one process, nothing to share.
+
+A fit asks `current` for its ranks. Usually they are `Alone`; inside `opgrow.distributed.fit` each process holds
+a shard of the rows, and the rows of all are meant in the order of the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["Alone", "current", "sharing"]
+
+Result = TypeVar("Result")
+#: Rows for training (None: all) and for validation (None: no rows, or others).
+Division = tuple[np.ndarray | None, np.ndarray | None]
+
+
+class Alone:
+    """One process that holds all rows."""
+
+    rank, size = 0, 1
+
+    def together(self, task: Callable[[], Result]) -> Result:
+        """The result of a task; bad input on any rank is an error on all of them."""
+        return task()
+
+    def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
+        """Refuse what the ranks cannot do together."""
+
+    def add(self, values: Any) -> Any:
+        """The sum over ranks of a float64 array, or of a number."""
+        return values
+
+    def total(self, number: int) -> int:
+        """The sum over ranks of a count."""
+        return number
+
+    def mean(self, values: np.ndarray) -> Any:
+        """The mean of a value for each row."""
+        return values.mean()
+
+    def same(self, text: str | None) -> str | None:
+        """What rank 0 says."""
+        return text
+
+    def same_number(self, number: int) -> int:
+        """What rank 0 says."""
+        return number
+
+    def classes(self, labels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The labels of all ranks, sorted, and codes that refer to them."""
+        return labels, codes
+
+    def divisions(
+        self, n_rows: int, codes: np.ndarray | None, divide: Callable[[int, np.ndarray | None], list[Division]]
+    ) -> list[Division]:
+        """Divide all rows, and return what is here of each part."""
+        return divide(n_rows, codes)
+
+    def backend(self, backend: Any) -> Any:
+        """The backend that does what the ranks do together."""
+        return backend
+
+
+_ranks: ContextVar[Any] = ContextVar("opgrow_ranks", default=Alone())  # noqa: B039 (it holds no state)
+
+
+def current() -> Any:
+    """The ranks of the fit that is to begin."""
+    return _ranks.get()
+
+
+@contextmanager
+def sharing(ranks: Any) -> Iterator[None]:
+    """Let fits share their work with other processes."""
+    token = _ranks.set(ranks)
+    try:
+        yield
+    finally:
+        _ranks.reset(token)
