@@ -57,7 +57,10 @@ class Alone:
         return labels, codes
 
     def divisions(
-        self, n_rows: int, codes: np.ndarray | None, divide: Callable[[int, np.ndarray | None], list[Division]]
+        self,
+        n_rows: int,
+        codes: np.ndarray | None,
+        divide: Callable[[int, np.ndarray | None], list[Division]],
     ) -> list[Division]:
         """Divide all rows, and return what is here of each part."""
         return divide(n_rows, codes)

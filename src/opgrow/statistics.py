@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,12 +204,14 @@ class Rows:
     accepted : (N, p) float32, standardised features of the layer's accepted blocks
     target : (N, C) float32
     weight : (N,) float32 with mean 1
+    cuts : rows, in order, at which a chunk has to end
     """
 
     x: np.ndarray
     accepted: np.ndarray
     target: np.ndarray
     weight: np.ndarray
+    cuts: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -234,7 +237,7 @@ class Rows:
             return sums, None if cache is None else h
 
         total: Sums | None = None
-        for part, h in stream([partial(task, span) for span in chunks(self.n_rows, k * m)], n_threads):
+        for part, h in stream([partial(task, span) for span in self._spans(k * m)], n_threads):
             if total is None:
                 total = part
             else:
@@ -265,10 +268,18 @@ class Rows:
             return function(h, *parts)
 
         total = torch.zeros(len(chosen), dtype=torch.float64)
-        tasks = [partial(task, *item) for item in enumerate(chunks(self.n_rows, size))]
+        tasks = [partial(task, *item) for item in enumerate(self._spans(size))]
         for part in stream(tasks, n_threads):
             total += part
         return total
+
+    def _spans(self, columns: int) -> list[slice]:
+        borders = [0, *self.cuts, self.n_rows]
+        return [
+            slice(start + span.start, start + span.stop)
+            for start, stop in pairwise(borders)
+            for span in chunks(stop - start, columns)
+        ]
 
     def _sum_chunk(self, h: np.ndarray, span: slice, constants: Provisional) -> Sums:
         """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from torch import nn
@@ -117,13 +117,9 @@ class HostSession:
         self.train, self.validation = train, validation
         self.shape = Shape(layers, head, train.frozen.shape[1])
         self.theta = self.shape.flatten(layers, head)
-        self.engine = self.make_engine()
+        self.engine = choose_engine(self.shape, self.theta, train, settings)
         self._moments: list[Moments] = []
         self._best: tuple[np.ndarray, list[Moments]] | None = None
-
-    def make_engine(self) -> Any:
-        """What takes the steps."""
-        return choose_engine(self.shape, self.theta, self.train, self.settings)
 
     def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
         order = rng.permutation(len(self.train.x))
@@ -132,13 +128,9 @@ class HostSession:
     def score(self) -> Score:
         scored, settings = self.validation or self.train, self.settings
         outputs, self._moments = _outputs(
-            self.shape, self.theta, self.train, self.validation, settings.n_threads, self.find_moments
+            self.shape, self.theta, self.train, self.validation, settings.n_threads
         )
         return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
-
-    def find_moments(self, raw: np.ndarray) -> Moments:
-        """Statistics of features (N, d) of the training rows."""
-        return _moments(raw, self.train.weight)
 
     def keep(self) -> None:
         self._best = self.theta.copy(), self._moments
@@ -157,12 +149,7 @@ def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
 
 
 def _outputs(
-    shape: Shape,
-    theta: np.ndarray,
-    train: TuningData,
-    validation: TuningData | None,
-    n_threads: int,
-    find_moments: Callable[[np.ndarray], Moments],
+    shape: Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
 ) -> tuple[np.ndarray, list[Moments]]:
     """Outputs for the scored rows with statistics of the whole training set, and those statistics."""
     parts = [train] if validation is None else [train, validation]
@@ -177,7 +164,7 @@ def _outputs(
                     compiled_features(x, block.weight, block.bias, block.operator_set, n_threads)
                     for x in inputs
                 ]
-                found = find_moments(raws[0])
+                found = _moments(raws[0], train.weight)
                 moments.append(found)
                 factor = block.scale / np.sqrt(found.variance + np.float32(NORM_EPSILON))
                 offset = block.shift - found.mean * factor

@@ -112,11 +112,12 @@ def fit(
     """Grow a network from a table and save it.
 
     Text columns are one-hot encoded and missing values filled in; both travel in the model file, so that
-    'opgrow predict' takes tables like this one.
+    'opgrow predict' takes tables like this one. Under torchrun, the ranks share the rows and rank 0 writes.
     """
     from opgrow import estimators
     from opgrow.data import TableEncoder, infer_task, read_table
     from opgrow.devices import check_device
+    from opgrow.distributed.launch import fit_shares, is_first
     from opgrow.persistence import check_writable, save
     from opgrow.progress import Progress
 
@@ -149,7 +150,9 @@ def fit(
     with Progress() as progress:
         estimator.set_params(callbacks=None if quiet else [progress])
         eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
-        estimator.fit(x, y, eval_set=eval_set)
+        fit_shares(estimator, x, y, eval_set)
+    if not is_first():  # one of the others prints and writes
+        return
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
     scores = {"training": common.scores(estimator, x, values, name)}

@@ -2,5 +2,6 @@
 
 from .fitting import fit
 from .group import LostRank
+from .on_ray import ray_fit
 
-__all__ = ["LostRank", "fit"]
+__all__ = ["LostRank", "fit", "ray_fit"]

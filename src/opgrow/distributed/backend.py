@@ -16,12 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..backends import HostBackend, HostPart, Problem, sample_rows
+from ..backends import HostBackend, Problem, sample_rows
 from ..engines import TuningSettings
 from ..network import Block, Layer
 from ..preparation import moments
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
 from ..tuning import Session
+from .cells import CellPart, cell_cuts
 from .group import Group
 
 __all__ = ["DistributedBackend", "ShardPart", "ShardProblem", "ShardRows"]
@@ -35,11 +36,13 @@ class ShardProblem(Problem):
     ----------
     numbers : (rows here,) int64, the number of each row among those of all ranks
     first : training (or validation) rows on the ranks before this one; total_rows : on all of them
+    cuts : rows here at which another cell begins
     """
 
     numbers: np.ndarray
     first: int
     total_rows: int
+    cuts: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -206,6 +209,7 @@ class DistributedBackend:
         return ShardProblem(
             **{entry.name: getattr(inner, entry.name) for entry in fields(inner)},
             numbers=numbers + before,
+            cuts=cell_cuts(numbers + before, sum(sizes)),
             first=sum(held[: self.group.rank]),
             total_rows=sum(held),
         )
@@ -213,6 +217,8 @@ class DistributedBackend:
     def part(self, problem: ShardProblem) -> ShardPart:
         weight = self.group.sum(problem.weight.sum(dtype=np.float64), "moments")
         inner = self.inner.part(problem)
+        if isinstance(self.inner, HostBackend):
+            inner = CellPart(**vars(inner), cuts=problem.cuts)
         return ShardPart(inner, self.group, problem.numbers, problem.first, problem.total_rows, weight)
 
     def forget(self, problem: Problem) -> None:

@@ -68,7 +68,9 @@ def fit(
     ranks = SharedRanks(group)
     try:
         if len(set(group.numbers(eval_set is not None, "facts"))) > 1:
-            raise ValueError("eval_set was given on some ranks and not on others: all ranks need one, or none")
+            raise ValueError(
+                "eval_set was given on some ranks and not on others: all ranks need one, or none"
+            )
         with sharing(ranks):
             estimator.fit(X, y, sample_weight=sample_weight, eval_set=eval_set)  # type: ignore[attr-defined]
         estimator.traffic_ = {what: tuple(sent) for what, sent in group.traffic.items()}  # type: ignore[attr-defined]

@@ -39,9 +39,7 @@ class SharedRanks(Alone):
     def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
         name = type(estimator).__name__
         if not issubclass(estimator._method.growth, BlockGrowth):
-            raise ValueError(
-                f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can"
-            )
+            raise ValueError(f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can")
         if estimator._student_follows(estimator.max_parameters):
             raise ValueError(
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None and "
@@ -64,7 +62,9 @@ class SharedRanks(Alone):
             for what, value in said[0].items():
                 if other[what] != value:
                     ours, theirs = _difference(value, other[what])
-                    raise ValueError(f"the ranks differ in {what}: rank 0 has {ours}, and rank {rank} {theirs}")
+                    raise ValueError(
+                        f"the ranks differ in {what}: rank 0 has {ours}, and rank {rank} {theirs}"
+                    )
 
     def add(self, values: Any) -> Any:
         return self.group.sum(values, "moments")
@@ -93,7 +93,10 @@ class SharedRanks(Alone):
         return everything, np.searchsorted(everything, labels)[codes]
 
     def divisions(
-        self, n_rows: int, codes: np.ndarray | None, divide: Callable[[int, np.ndarray | None], list[Division]]
+        self,
+        n_rows: int,
+        codes: np.ndarray | None,
+        divide: Callable[[int, np.ndarray | None], list[Division]],
     ) -> list[Division]:
         """As one process would that held all rows in the order of the ranks."""
         sizes = self.group.numbers(n_rows, "sizes")

@@ -44,21 +44,24 @@ class ShardReference(ReferenceEngine):
         group: Group,
         numbers: np.ndarray,
         total_rows: int,
+        cuts: tuple[int, ...],
     ) -> None:
         super().__init__(shape, theta, data, settings)
-        self.group, self.numbers, self.total_rows = group, numbers, total_rows
+        self.group, self.numbers, self.total_rows, self.cuts = group, numbers, total_rows, cuts
 
     def epoch(self, rate: float, seed: int) -> tuple[float, int]:  # type: ignore[override]
         """Train for one epoch; the mean loss of its batches and the number of those skipped."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        batches = draw_epoch(self.numbers, self.total_rows, self.settings.batch_size, seed, self.group)
+        size = self.settings.batch_size
+        batches = draw_epoch(self.numbers, self.cuts, self.total_rows, size, 1, seed, self.group)
         total, n_batches, skipped = 0.0, 0, 0
-        for rows, count in batches:
+        for batch in batches:
             self.optimizer.zero_grad()
-            loss = self._shard_loss(rows, count, seed)
+            loss = self._shard_loss(batch.rows, batch.count, seed)
             loss.backward()
             sent = torch.cat([*(_grad(p).reshape(-1) for p in self.parameters), loss.detach().reshape(1)])
+            sent = sent.double()
             self.group.sum_(sent, GRADIENT)
             total += float(sent[-1])
             n_batches += 1
@@ -67,7 +70,7 @@ class ShardReference(ReferenceEngine):
                 continue
             pieces = sent[:-1].split([p.numel() for p in self.parameters])
             for parameter, piece in zip(self.parameters, pieces, strict=True):
-                parameter.grad = piece.reshape(parameter.shape).clone()
+                parameter.grad = piece.reshape(parameter.shape).to(parameter.dtype)
             self.optimizer.step()
             self._limit_norms()
         return total / n_batches, skipped

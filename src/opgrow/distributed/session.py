@@ -3,65 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
 
-from ..engines import Moments, TuningSettings, is_plain
-from ..network import Layer
-from ..scores import Score
-from ..tuning import HostSession
+from ..engines import Moments, Shape, TuningSettings, is_plain
+from ..kernels import compiled_features
+from ..network import NORM_EPSILON, Layer
+from ..scores import CRITERIA, Score, evaluate
+from .backend import ShardPart
+from .cells import CellPart
 from .engine import ShardEngine
 from .reference import ShardReference
 
 __all__ = ["ShardSession"]
 
 
-class ShardSession(HostSession):
-    """The state of one tuning, the same on all ranks."""
+class ShardSession:
+    """The state of one tuning of ``layers`` and ``head``, the same on all ranks; scored on the last part."""
 
     def __init__(
         self,
         layers: Sequence[Layer],
         head: nn.Linear,
-        parts: Sequence[Any],
+        parts: Sequence[ShardPart],
         settings: TuningSettings,
         criterion: str,
     ) -> None:
-        self.part, self.group = parts[0], parts[0].group
-        self.scored = parts[-1]
-        data = [part.inner.tuning_data() for part in parts]
-        super().__init__(layers, head, data[0], data[1] if len(data) > 1 else None, settings, criterion)
+        self.layers, self.head, self.settings, self.criterion = layers, head, settings, criterion
+        self.parts, self.group = parts, parts[0].group
+        self.shape = Shape(layers, head, parts[0].n_accepted)
+        self.theta = self.shape.flatten(layers, head)
+        self.engine = self._make_engine(parts[0])
+        self._moments: list[Moments] = []
+        self._best: tuple[np.ndarray, list[Moments]] | None = None
 
-    def make_engine(self) -> ShardEngine | ShardReference:
-        part, settings = self.part, self.settings
-        shared = (settings, self.group, part.numbers, part.total_rows)
-        if self.shape.compilable and is_plain(settings):
-            return ShardEngine(self.shape, self.theta, self.train, *shared)
-        return ShardReference(self.shape, torch.from_numpy(self.theta), self.train.tensors(), *shared)
+    def _make_engine(self, train: ShardPart) -> ShardEngine | ShardReference:
+        data = train.inner.tuning_data()
+        shared = (self.settings, self.group, train.numbers, train.total_rows, train.inner.cuts)
+        if self.shape.compilable and is_plain(self.settings):
+            return ShardEngine(self.shape, self.theta, data, *shared)
+        return ShardReference(self.shape, torch.from_numpy(self.theta), data.tensors(), *shared)
 
     def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
+        """Train for one epoch; the mean loss of its batches and the number of those skipped."""
         return self.engine.epoch(rate, int(rng.integers(1, 2**63)))
 
-    def find_moments(self, raw: np.ndarray) -> Moments:
-        values, weight = raw.astype(np.float64), self.train.weight
-        sums = np.concatenate([weight @ values, weight @ np.square(values)])
-        mean, square = self.group.sum(sums, "statistics of features").reshape(2, -1) / self.part.total_weight
+    def score(self) -> Score:
+        """The score with statistics of all training rows."""
+        part, total = self.parts[-1], np.zeros(2)
+        with np.errstate(all="ignore"):
+            features = self._features()
+            weight, bias = self.shape.head(self.theta)
+            for cell in part.inner.cells():
+                target, share = part.inner.target[cell], part.inner.weight[cell]
+                seen = np.concatenate([part.inner.accepted[cell], features[cell]], axis=1)
+                found = evaluate(self.criterion, self.settings.loss, seen @ weight + bias, target, share)
+                total += np.array([found.value, found.loss]) * share.sum(dtype=np.float64)
+        value, loss = self.group.sum(total, "scores of epochs") / part.total_weight
+        return Score(float(value), float(loss), CRITERIA[self.criterion])
+
+    def _features(self) -> np.ndarray:
+        """The last layer's features of the rows that are scored; notes the statistics on the way."""
+        self._moments = []
+        inputs = [part.inner.x for part in self.parts]
+        for layer in self.shape.blocks(self.theta):
+            columns: list[list[np.ndarray]] = [[] for _ in inputs]
+            for block in layer:
+                compute = partial(
+                    compiled_features,
+                    weight=block.weight,
+                    bias=block.bias,
+                    operator_set=block.operator_set,
+                    n_threads=self.settings.n_threads,
+                )
+                raws = [p.inner.by_cells(compute, x) for p, x in zip(self.parts, inputs, strict=True)]
+                found = self._find_moments(raws[0], self.parts[0].inner)
+                self._moments.append(found)
+                factor = block.scale / np.sqrt(found.variance + np.float32(NORM_EPSILON))
+                offset = block.shift - found.mean * factor
+                for seen, raw in zip(columns, raws, strict=True):
+                    seen.append(raw * factor + offset)
+            inputs = [np.concatenate(seen, axis=1) for seen in columns]
+        return inputs[-1]
+
+    def _find_moments(self, raw: np.ndarray, train: CellPart) -> Moments:
+        sums = np.zeros((2, raw.shape[1]))
+        for cell in train.cells():
+            values, weight = raw[cell].astype(np.float64), train.weight[cell]
+            sums += [weight @ values, weight @ np.square(values)]
+        mean, square = self.group.sum(sums, "statistics of features") / self.parts[0].total_weight
         variance = np.maximum(square - np.square(mean), 0.0)
         return Moments(mean.astype(np.float32), variance.astype(np.float32))
 
-    def score(self) -> Score:
-        """The mean of the ranks' scores, by the weight of their rows."""
-        here = super().score()
-        weight = (self.validation or self.train).weight.sum(dtype=np.float64)
-        sums = self.group.sum([here.value * weight, here.loss * weight], "scores of epochs")
-        value, loss = (float(total) / self.scored.total_weight for total in sums)
-        return Score(value, loss, here.higher_is_better)
+    def keep(self) -> None:
+        """Remember the state that was scored last."""
+        self._best = self.theta.copy(), self._moments
 
     def restore(self) -> None:
         """Write what rank 0 remembers into the modules: ranks on unlike machines may round differently."""
         assert self._best is not None
         self.group.broadcast_(torch.from_numpy(self._best[0]), "parameters")
-        super().restore()
+        self.shape.restore(*self._best, self.layers, self.head)

@@ -21,7 +21,7 @@ def is_product(nodal, pool):
 
 
 @compiled()
-def _neighbours(values, pool):
+def neighbours(values, pool):
     """Products of pool + 1 neighbouring rows."""
     if pool == SUM:
         return values
@@ -31,7 +31,7 @@ def _neighbours(values, pool):
 
 
 @compiled()
-def _add_spread(pool, grad, values, out):
+def add_spread(pool, grad, values, out):
     """Add the gradient by ``values`` to ``out``, given that by the products of their neighbours."""
     n = values.shape[0]
     if pool == SUM:
@@ -52,7 +52,7 @@ def product_forward(nodal, pool, inputs, weight, out):
         out[:] = ZERO
         return
     v = inputs * inputs if nodal == QUADRATIC else inputs
-    np.dot(_neighbours(weight, pool).T, _neighbours(v, pool), out)
+    np.dot(neighbours(weight, pool).T, neighbours(v, pool), out)
 
 
 @compiled()
@@ -61,13 +61,13 @@ def product_backward(nodal, pool, inputs, weight, grad, grad_weight, grad_inputs
     if inputs.shape[0] <= pool:
         return
     v = inputs * inputs if nodal == QUADRATIC else inputs
-    _add_spread(pool, np.dot(_neighbours(v, pool), grad.T), weight, grad_weight)
+    add_spread(pool, np.dot(neighbours(v, pool), grad.T), weight, grad_weight)
     if grad_inputs.shape[0] == 0:
         return
-    by_products = np.dot(_neighbours(weight, pool), grad)
+    by_products = np.dot(neighbours(weight, pool), grad)
     if nodal == QUADRATIC:
         by_square = np.zeros_like(v)
-        _add_spread(pool, by_products, v, by_square)
+        add_spread(pool, by_products, v, by_square)
         grad_inputs += TWO * inputs * by_square
     else:
-        _add_spread(pool, by_products, v, grad_inputs)
+        add_spread(pool, by_products, v, grad_inputs)

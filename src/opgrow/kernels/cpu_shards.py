@@ -4,7 +4,9 @@
 are added up between the pieces below, which `opgrow.distributed` calls in turn. Matrices are as in
 `cpu_training`: features are rows, and samples, padded to whole tiles (``stride``), are columns.
 
-Whatever is random about a row follows from its number among all rows, so it does not matter who holds it.
+Whatever is random about a row follows from its number among all rows, so it does not matter who holds it. Sums
+over rows are in double precision, and padding may stand between the rows (``gaps`` are its columns), so that the
+tiles do not depend on it either.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from .cpu_math import ONE, REORDER, ZERO, compiled
+from .cpu_nodal import QUADRATIC
+from .cpu_products import add_spread, neighbours
 from .cpu_training import EPSILON, adam, add_rows, all_finite, batch_loss, limit_norms
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -59,6 +63,14 @@ def drop_out(values, n_features, stride, states, rate, keep):
             values[k * stride + r] *= keep[k * stride + r]
 
 
+@compiled()
+def blank(values, n_features, stride, gaps):
+    """Set the columns of padding to 0."""
+    for k in range(n_features):
+        for c in range(gaps.size):
+            values[k * stride + gaps[c]] = ZERO
+
+
 @compiled(fastmath=REORDER)
 def _total(values, at, n):
     total = 0.0
@@ -76,61 +88,84 @@ def _product_total(a, b, at, n):
 
 
 @compiled()
-def feature_sums(values, beside, stride, n_rows, sums):
-    """Row i of ``sums`` (2, features), float64: the totals of feature i and of its products with ``beside``."""
+def feature_sums(values, beside, stride, sums):
+    """Column i of ``sums`` (2, features): the totals of feature i and of its products with ``beside``."""
     for i in range(sums.shape[1]):
-        sums[0, i] = _total(values, i * stride, n_rows)
-        sums[1, i] = _product_total(values, beside, i * stride, n_rows)
+        sums[0, i] = _total(values, i * stride, stride)
+        sums[1, i] = _product_total(values, beside, i * stride, stride)
 
 
 @compiled()
-def normalise(raw, stride, n_rows, mean, variance, scale, shift, normal, out):
+def normalise(raw, stride, gaps, mean, variance, scale, shift, normal, out):
     """Batch-normalised features with statistics of the whole batch."""
     for i in range(mean.size):
         row = i * stride
         centre, factor = mean[i], ONE / np.sqrt(variance[i] + EPSILON)
-        for r in range(n_rows):
+        for r in range(stride):
             x = (raw[row + r] - centre) * factor
             normal[row + r] = x
             out[row + r] = scale[i] * x + shift[i]
-        for r in range(n_rows, stride):
-            normal[row + r] = ZERO
-            out[row + r] = ZERO
+    blank(normal, mean.size, stride, gaps)
+    blank(out, mean.size, stride, gaps)
 
 
 @compiled()
-def norm_backward(grad, normal, stride, n_rows, count, sums, variance, scale):
+def norm_backward(grad, normal, stride, gaps, count, sums, variance, scale):
     """Gradient by a block's raw features, from that by its outputs and the sums of the whole batch."""
     for i in range(variance.size):
         row = i * stride
         total, along = np.float32(sums[0, i] / count), np.float32(sums[1, i] / count)
         factor = scale[i] / np.sqrt(variance[i] + EPSILON)
-        for r in range(n_rows):
+        for r in range(stride):
             grad[row + r] = factor * (grad[row + r] - (total + normal[row + r] * along))
-        for r in range(n_rows, stride):
-            grad[row + r] = ZERO
+    blank(grad, variance.size, stride, gaps)
 
 
 @compiled()
-def add_totals(values, stride, n_rows, out):
+def add_totals(values, stride, out):
     """Add the total of each feature over the rows to ``out``."""
     for i in range(out.size):
-        out[i] += np.float32(_total(values, i * stride, n_rows))
+        out[i] += _total(values, i * stride, stride)
+
+
+@compiled()
+def product_gradient(nodal, pool, inputs, weight, grad, out):
+    """Add the gradient of a matrix product by its weights (D, d): `cpu_products` in double precision."""
+    if inputs.shape[0] <= pool:
+        return
+    v = inputs * inputs if nodal == QUADRATIC else inputs
+    products = np.dot(neighbours(v, pool).astype(np.float64), grad.astype(np.float64).T)
+    add_spread(pool, products, weight, out)
 
 
 @compiled()
 def linear_head(
-    features, stride, target, row_weight, rows, count, loss, weight, bias, outputs, by_weight, by_bias, by_features
+    features,
+    stride,
+    target,
+    row_weight,
+    rows,
+    count,
+    loss,
+    weight,
+    bias,
+    outputs,
+    by_weight,
+    by_bias,
+    by_features,
 ):
-    """Loss of the rows over ``count``, all rows of the batch, and its gradients by head and features."""
+    """Loss of the rows over ``count``, all rows of the batch, and its gradients by head and features.
+
+    The last of ``row_weight`` is 0: it is that of padding, whose rows are -1.
+    """
     n_features, n_outputs = weight.shape
     matrix, predicted = features.reshape((n_features, stride)), outputs.reshape((n_outputs, stride))
     np.dot(weight.T, matrix, predicted)
     add_rows(outputs, stride, bias)
     total = batch_loss(loss, outputs, target, row_weight, rows, stride, count)
-    np.dot(matrix, predicted.T, by_weight)
+    np.dot(matrix.astype(np.float64), predicted.astype(np.float64).T, by_weight)
     np.dot(weight, predicted, by_features.reshape((n_features, stride)))
-    add_totals(outputs, stride, rows.size, by_bias)
+    add_totals(outputs, stride, by_bias)
     return total
 
 

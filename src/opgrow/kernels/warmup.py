@@ -112,29 +112,38 @@ def _call_all() -> None:
 
 def _call_shards(x: np.ndarray, data: tuple[np.ndarray, ...]) -> None:
     """Call the pieces of a step that is divided among processes."""
-    from . import cpu_activation, cpu_batch, cpu_shards, cpu_training
+    from . import cpu_activation, cpu_batch, cpu_gradient, cpu_products, cpu_shards, cpu_training
 
-    def flat(n: int = 4) -> np.ndarray:
-        return np.zeros(n, np.float32)
+    stride, gaps = cpu_batch.TILE, np.arange(2, cpu_batch.TILE)
 
+    def wide() -> np.ndarray:
+        return np.zeros(2 * stride, np.float32)
+
+    inputs, pre, raw, normal, out, grad = (wide() for _ in range(6))
     rows, seed, states, sums = np.arange(2), np.uint64(1), np.ones(2, np.uint64), np.zeros((2, 2))
-    half, pair, where = np.float32(0.5), flat(2), np.zeros(2 * cpu_batch.TILE, np.int32)
-    wide = [flat(2 * cpu_batch.TILE) for _ in range(5)]
-    stride, one = cpu_batch.TILE, np.float32(1)
+    pair, off, where = np.zeros(2, np.float32), np.float32(0), np.zeros(2 * stride, np.int32)
+    exact, nothing = np.zeros((2, 2)), np.zeros(0, np.float32)
     cpu_shards.draw_batches(rows, seed, 1, np.empty(2, np.int64))
     cpu_shards.seed_rows(rows, seed, states)
-    cpu_training.gather_rows(x, rows, stride, np.float32(0), states, wide[0])
-    cpu_batch.pool_forward(0, 0, wide[0], stride, 2, x, wide[1], where)
-    cpu_training.add_rows(wide[1], stride, pair)
-    cpu_activation.activate(0, wide[1], wide[2])
-    cpu_shards.feature_sums(wide[2], wide[2], stride, 2, sums)
-    cpu_shards.normalise(wide[2], stride, 2, pair, pair, pair, pair, wide[3], wide[4])
-    cpu_shards.drop_out(wide[4], 2, stride, states, half, wide[0])
-    head = (x, pair, wide[0], np.zeros((2, 2), np.float32), pair, wide[1])
-    cpu_shards.linear_head(wide[4], stride, data[2], data[3], rows, one, 0, *head)
-    cpu_shards.norm_backward(wide[1], wide[3], stride, 2, 2.0, sums, pair, pair)
-    cpu_activation.activation_backward(0, wide[2], wide[1])
-    cpu_shards.add_totals(wide[1], stride, 2, pair)
-    cpu_batch.pool_backward(0, 0, wide[0], stride, 2, x, where, wide[1], np.zeros((2, 2), np.float32), flat(0))
+    cpu_training.gather_rows(x, rows, stride, off, states, inputs)
+    cpu_shards.drop_out(inputs, 2, stride, states, np.float32(0.5), out)
+    cpu_shards.blank(inputs, 2, stride, gaps)
+    cpu_batch.pool_forward(0, 0, inputs, stride, 2, x, pre, where)
+    cpu_training.add_rows(pre, stride, pair)
+    cpu_activation.activate(0, pre, raw)
+    cpu_shards.feature_sums(raw, raw, stride, sums)
+    cpu_shards.normalise(raw, stride, gaps, pair, pair, pair, pair, normal, out)
+    padded = np.concatenate([rows, np.full(stride - 2, -1)])
+    head = (x, pair, wide(), exact, np.zeros(2), grad)
+    cpu_shards.linear_head(out, stride, data[2], data[3], padded, np.float32(2), 0, *head)
+    cpu_shards.norm_backward(grad, normal, stride, gaps, 2.0, sums, pair, pair)
+    cpu_activation.activation_backward(0, pre, grad)
+    cpu_shards.add_totals(grad, stride, np.zeros(2))
+    matrix, by_pool = inputs.reshape(2, stride), grad.reshape(2, stride)
+    cpu_shards.product_gradient(0, 0, matrix, x, by_pool, exact)
+    cpu_products.product_backward(0, 0, matrix, x, by_pool, x.copy(), np.zeros((0, stride), np.float32))
+    cpu_gradient.weight_gradient(2, 0, inputs, stride, 2, x, grad, x.copy())
+    cpu_gradient.input_gradient(2, 0, inputs, stride, 2, x, grad, wide())
+    cpu_gradient.largest_backward(2, inputs, stride, 2, x, where, grad, x.copy(), nothing)
     plan = np.array([[0, 0, 0, 2, 2, 0, 0, 0]])
-    cpu_shards.update(plan, *(flat(16) for _ in range(5)), 0.001, 1, np.float32(0))
+    cpu_shards.update(plan, *(np.zeros(16, np.float32) for _ in range(5)), 0.001, 1, off)

@@ -1,0 +1,62 @@
+"""Fits that torchrun has started: it says in environment variables which rank a process is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+__all__ = ["fit_shares", "is_first", "launched", "share_of"]
+
+
+def launched() -> bool:
+    """Whether torchrun has started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_first() -> bool:
+    """Whether this process prints and writes: rank 0, or one that torchrun has not started."""
+    return not launched() or os.environ["RANK"] == "0"
+
+
+def share_of(n_rows: int, rank: int, size: int) -> slice:
+    """The rows of a rank: consecutive ones, as many for each rank as can be."""
+    return slice(n_rows * rank // size, n_rows * (rank + 1) // size)
+
+
+def fit_shares(estimator: Any, x: np.ndarray, y: Any, eval_set: tuple[Any, Any] | None = None) -> None:
+    """Fit an estimator; under torchrun together with the other ranks, each with its share of the rows."""
+    if not launched():
+        estimator.fit(x, y, eval_set=eval_set)
+        return
+    import torch.distributed as dist
+
+    from .fitting import fit
+
+    with _process_group(estimator.device):
+        rank, size = dist.get_rank(), dist.get_world_size()
+        rows = share_of(len(x), rank, size)
+        if eval_set is not None:
+            held = share_of(len(eval_set[0]), rank, size)
+            eval_set = eval_set[0][held], eval_set[1][held]
+        fit(estimator, x[rows], y[rows], eval_set=eval_set)
+
+
+@contextmanager
+def _process_group(device: str) -> Iterator[None]:
+    """Join the others: over NCCL if every rank of this machine has a GPU of its own, else over gloo."""
+    import torch
+    import torch.distributed as dist
+
+    local, here = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    gpus = torch.cuda.device_count() if device != "cpu" and dist.is_nccl_available() else 0
+    if gpus:
+        torch.cuda.set_device(local % gpus)
+    dist.init_process_group("nccl" if here <= gpus else "gloo")
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,156 @@
+"""One rank of the tests: ``python rank_worker.py CASE RANK SIZE FOLDER``. It writes what it found into the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from opgrow import (
+    HeMLGOPClassifier,
+    HeMLGOPRegressor,
+    HeMLRNClassifier,
+    HoMLGOPClassifier,
+    PLNClassifier,
+    distributed,
+)
+from opgrow.callbacks import Callback
+from opgrow.distributed.launch import share_of
+from opgrow.events import EpochFinished, StopGrowth
+
+SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "n_jobs": 1, "random_state": 0, "batch_size": 128}
+SHORT = {"epochs": (4, 4, 4), "fine_tune_epochs": 3}
+N_ROWS = 1200
+
+
+def classes(n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes, of which the last one is in the last rows alone."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_rows, 6)).astype(np.float32)
+    y = (np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] > 0).astype(int)
+    y[-n_rows // 5 :] += x[-n_rows // 5 :, 3] > 0
+    return x, np.array(["no", "yes", "zebra"])[y]
+
+
+def numbers(n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:
+    x, _ = classes(n_rows)
+    return x, 100 + 20 * np.stack([np.cos(x[:, 0]) * x[:, 1], x[:, 2] ** 2], axis=1).astype(np.float64)
+
+
+def squared(outputs: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """A loss that the compiled steps do not know."""
+    return (outputs - target).square().mean(dim=1)
+
+
+FITS: dict[str, tuple[Any, Any]] = {
+    "tuned": (lambda: HeMLGOPClassifier(**SMALL, **SHORT, max_layers=2, dropout=(0.2, 0.0)), classes),
+    "average": (
+        lambda: HoMLGOPClassifier(**SMALL, **SHORT, n_estimators=2, class_weight="balanced"),
+        classes,
+    ),
+    "random": (lambda: HeMLRNClassifier(**SMALL, fine_tune_epochs=0, n_estimators=1), classes),
+    "numbers": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2), numbers),
+    "torch": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2, loss=squared, dropout=0.1), numbers),
+}
+
+
+def fits(rank: int, size: int) -> dict[str, Any]:
+    """All fits; what each says of all rows, its operators and what it sent."""
+    found = {}
+    for name, (make, data) in FITS.items():
+        x, y = data()
+        rows = share_of(len(x), rank, size)
+        fitted = distributed.fit(make(), x[rows], y[rows])
+        said = fitted.predict_proba(x) if hasattr(fitted, "predict_proba") else fitted.predict(x)
+        found[name] = {
+            "operators": [str(step.operator_set) for step in fitted.history_],
+            "curves": [len(step.curve) for step in fitted.history_],
+            "parameters": [step.n_parameters for step in fitted.history_],
+            "said": np.asarray(said).tolist(),
+            "traffic": fitted.traffic_,
+        }
+    return found
+
+
+class StopAfter(Callback):
+    """Ends growth with its fifth epoch; only rank 0 is asked."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def on_epoch_end(self, event: EpochFinished) -> None:
+        self.heard += 1
+        if self.heard == 5:
+            raise StopGrowth("five epochs are enough")
+
+
+def mistakes(rank: int, size: int) -> dict[str, Any]:
+    """Each mistake on one rank alone; all of them are told the same."""
+    x, y = classes()
+    rows = share_of(len(x), rank, size)
+    x, y = x[rows], y[rows]
+    here = rank == 1
+    broken = x.copy()
+    broken[3, 2] = np.nan
+    calls = {
+        "columns": (HeMLRNClassifier(**SMALL), x[:, :4] if here else x, y),
+        "rows": (HeMLRNClassifier(**SMALL), x[:0] if here else x, y[:0] if here else y),
+        "missing": (HeMLRNClassifier(**SMALL), broken if here else x, y),
+        "parameters": (HeMLRNClassifier(**SMALL, ridge=2.0 if here else 1.0), x, y),
+        "labels": (HeMLRNClassifier(**SMALL), x, np.arange(len(y)) % 2 if here else y),
+        "method": (PLNClassifier(), x, y),
+        "distill": (HeMLRNClassifier(**SMALL, distill=5), x, y),
+    }
+    found = {}
+    for name, (estimator, *shard) in calls.items():
+        try:
+            distributed.fit(estimator, *shard)
+        except (ValueError, TypeError) as error:
+            found[name] = str(error)
+    listener = StopAfter()
+    stopped = distributed.fit(HeMLGOPClassifier(**SMALL, **SHORT, callbacks=[listener]), x, y)
+    found["stopped"] = [stopped.history_[-1].stopped, listener.heard]
+    return found
+
+
+class KillAfter(Callback):
+    """Kills its own process in the middle of a tuning."""
+
+    def on_epoch_end(self, event: EpochFinished) -> None:
+        if event.epoch.number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(rank: int, size: int) -> dict[str, Any]:
+    """Rank 0 dies; the others say so."""
+    x, y = classes()
+    rows = share_of(len(x), rank, size)
+    try:
+        distributed.fit(HeMLGOPClassifier(**SMALL, **SHORT, callbacks=[KillAfter()]), x[rows], y[rows])
+    except distributed.LostRank as error:
+        return {"error": str(error)}
+    return {}
+
+
+def main() -> None:
+    case, rank, size, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    dist.init_process_group(
+        "gloo", store=dist.FileStore(str(folder / "store"), size), rank=rank, world_size=size,
+        timeout=timedelta(seconds=60),
+    )  # fmt: skip
+    found = {"fits": fits, "mistakes": mistakes, "killed": killed}[case](rank, size)
+    (folder / f"{case}-{rank}.json").write_text(json.dumps(found))
+    if case != "killed":
+        dist.barrier()
+
+
+if __name__ == "__main__":
+    main()
