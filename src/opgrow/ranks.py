@@ -1,7 +1,7 @@
 """Sums and decisions that several processes share; with one process, nothing to share.
 
-A fit asks `current` for its ranks. Usually they are `Alone`; inside `opgrow.distributed.fit` each process holds
-a shard of the rows, and the rows of all are meant in the order of the ranks.
+A fit asks `current` for its ranks. Usually they are `Alone`; inside `opgrow.distributed.fit` each process
+holds a shard of the rows, and the rows of all are meant in the order of the ranks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One rank of the tests: ``python rank_worker.py CASE RANK SIZE FOLDER``. It writes what it found into the folder."""
+"""One rank of the tests, ``python rank_worker.py CASE RANK SIZE FOLDER``: writes what it found there."""
 
 from __future__ import annotations
 

@@ -53,12 +53,13 @@ def test_folds_on_dask_score_as_they_do_here(dask: Any) -> None:
 
 
 def test_runs_of_a_study_on_dask(dask: Any, tmp_path: Path) -> None:
+    from opgrow.bench.runs import DONE
     from opgrow.bench.study import Study, run_study
 
     study = Study(["iris"], ["HeMLRN"], tmp_path, n_splits=2, select="none", n_jobs=2)
     with joblib.parallel_backend("dask"):
         found = run_study(study, lambda run, result, known: None)
-    assert [result["status"] for _, result in found] == ["finished", "finished"]
+    assert [result["status"] for _, result in found] == [DONE, DONE]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The number of ranks does not show: 1, 2 and 4 of them grow the same network and send what the formulas say."""
+"""The number of ranks does not show: they grow the same network, and send what the formulas say."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch.distributed as dist
 import rank_worker as worker
+import torch.distributed as dist
 from sklearn.datasets import load_breast_cancer
 
 from opgrow import HeMLGOPClassifier, distributed, load
@@ -180,13 +180,14 @@ def test_torchrun_fits_from_the_command_line(tmp_path: Path) -> None:
     x, y = load_breast_cancer(return_X_y=True)
     np.savez(tmp_path / "data.npz", X=x, y=y)
     options = ["--method", "HeMLRN", "-p", "n_min=10", "-p", "fine_tune_epochs=2", "--jobs", "1", "--json"]
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", "-m"]
+    files = [str(tmp_path / "data.npz"), "-o", str(tmp_path / "model.safetensors")]
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", "-m", "opgrow"]
-        + ["fit", str(tmp_path / "data.npz"), "-o", str(tmp_path / "model.safetensors"), *options],
+        [sys.executable, *torchrun, "opgrow", "fit", *files, *options],
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)  # of rank 0 alone
     assert said["rows"] == len(x)

@@ -124,7 +124,7 @@ class ShardPart:
         said = self.group.texts(chosen, "decisions")
         if set(said) != {chosen}:
             raise RuntimeError(
-                f"the ranks have grown apart: they chose {', '.join(said)}; all ranks must run on machines of "
+                f"the ranks have grown apart: they chose {', '.join(said)}; all must run on machines of "
                 "one kind, with the same versions"
             )
         self.inner.accept(block)

@@ -1,10 +1,10 @@
 """Cells: the rows that are always computed together, however many ranks there are.
 
 Kernels compute tiles of rows, and the sums of a tile or a chunk depend in their last bits on the rows in it.
-All rows, in the order of the ranks, are therefore cut into a fixed number of cells of equal size; no tile and no
-chunk crosses their borders, and sums over cells are in double precision. Where shards end at borders of cells, as
-those of 1, 2, 4 and 8 ranks with equal shares do, the number of ranks shows in the last bits of double precision
-only. Training would let larger differences grow.
+All rows, in the order of the ranks, are therefore cut into a fixed number of cells of equal size; no tile and
+no chunk crosses their borders, and sums over cells are in double precision. Where shards end at borders of
+cells, as those of 1, 2, 4 and 8 ranks with equal shares do, the number of ranks shows in the last bits of
+double precision only. Training would let larger differences grow.
 """
 
 from __future__ import annotations

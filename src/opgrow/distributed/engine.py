@@ -1,7 +1,7 @@
 """Steps of back-propagation on batches that are divided among ranks.
 
 Each epoch every row draws its batch by its number among all rows, so a batch does not depend on who holds its
-rows. A step adds up, over ranks: the statistics of each layer's features on the way forward, the two sums that
+rows. A step adds up over ranks: the statistics of each layer's features on the way forward, the two sums that
 their gradients need on the way back, and the gradient by all parameters with the loss beside it. Then every
 rank takes the same step of Adam.
 """

@@ -28,8 +28,8 @@ def fit(
 ) -> Estimator:
     """Fit an estimator together with the other ranks of the initialised process group.
 
-    Every rank calls this with an estimator of the same parameters and with its own rows. All of them end up with
-    the same network: that of the rows of all ranks, in the order of the ranks, however they are divided.
+    Every rank calls this with an estimator of the same parameters and with its own rows. All of them end up
+    with the same network: that of the rows of all ranks, in the order of the ranks, however they are divided.
     Callbacks and ``verbose`` count on rank 0 alone.
 
     Parameters
@@ -43,8 +43,8 @@ def fit(
 
     Returns
     -------
-    estimator : fitted, with ``traffic_``, a dictionary from what was shared to the number of calls and of bytes
-        that this rank handed over
+    estimator : fitted, with ``traffic_``, a dictionary from what was shared to the number of calls and of
+        bytes that this rank handed over
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """All communication between ranks goes through one small wrapper, which counts it.
 
-The ranks get a process group of their own: its timeout is ours, and leaving it after an error ends the wait of
-the others at once.
+The ranks get a process group of their own: its timeout is ours, and leaving it after an error ends the wait
+of the others at once.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class Group:
             yield
         except RuntimeError as error:
             raise LostRank(
-                f"rank {self.rank} of {self.size} has lost another rank while it shared {purpose}: that one has "
-                "ended, which its own output explains, or cannot be reached any more; the job ends here"
+                f"rank {self.rank} of {self.size} has lost another rank while it shared {purpose}: that one "
+                "has ended, which its own output explains, or cannot be reached any more; the job ends here"
             ) from error
         count = self.traffic.setdefault(purpose, [0, 0])
         count[0] += 1

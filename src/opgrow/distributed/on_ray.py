@@ -30,8 +30,8 @@ def ray_fit(
     Parameters
     ----------
     estimator : an estimator of HeMLGOP, HoMLGOP, HeMLRN or HoMLRN
-    X, y : arrays, of which each worker takes its share; or, instead of X, a function of a worker's rank and of
-        the number of workers that returns the rows of that worker, (X, y): where each reads its own files
+    X, y : arrays, of which each worker takes its share; or, instead of X, a function of a worker's rank and
+        of the number of workers that returns the rows of that worker, (X, y): where each reads its own files
     num_workers : int, default=2
     use_gpu : bool, default=False
         Whether each worker has a GPU.

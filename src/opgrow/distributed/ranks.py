@@ -1,8 +1,9 @@
-"""What a fit shares with those on other ranks before growth begins: classes, sizes, seeds, the division of rows."""
+"""What the ranks of a fit share before growth begins: classes, sizes, seeds, the division of rows."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +17,10 @@ from .group import Group
 __all__ = ["SharedRanks"]
 
 Result = TypeVar("Result")
+#: Parameters that may be others on each rank.
+_OF_A_RANK = ("callbacks", "device", "n_jobs", "verbose")
+#: Where functions lie in memory, which is nobody's business.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class SharedRanks(Alone):
@@ -23,7 +28,7 @@ class SharedRanks(Alone):
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.rank, self.size = group.rank, group.size  # type: ignore[misc]
+        self.rank, self.size = group.rank, group.size
 
     def together(self, task: Callable[[], Result]) -> Result:
         try:
@@ -42,10 +47,11 @@ class SharedRanks(Alone):
             raise ValueError(f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can")
         if estimator._student_follows(estimator.max_parameters):
             raise ValueError(
-                f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None and "
-                "no max_parameters for an average"
+                f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "
+                "and no max_parameters for an average"
             )
-        parameters = {k: repr(v) for k, v in estimator.get_params(deep=False).items() if k != "callbacks"}
+        given = estimator.get_params(deep=False)
+        parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
         names = getattr(estimator, "feature_names_in_", None)
         facts = {
             "columns": x.shape[1],

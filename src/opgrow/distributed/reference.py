@@ -28,7 +28,7 @@ class _Added(torch.autograd.Function):
         return group.sum_(values.clone(), FORWARD)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return ctx.group.sum_(grad.contiguous().clone(), BACKWARD), None
 
 
@@ -76,7 +76,7 @@ class ShardReference(ReferenceEngine):
         return total / n_batches, skipped
 
     def _shard_loss(self, rows: np.ndarray, count: float, seed: int) -> Tensor:
-        """This rank's share of a batch's mean loss."""
+        """The share of this rank in a batch's mean loss."""
         index = torch.from_numpy(rows).to(self.theta.device)
         x, frozen, target, weight = (tensor[index] for tensor in self.data)
         settings, sets = self.settings, iter(self.shape.sets)

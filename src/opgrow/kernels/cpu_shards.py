@@ -1,12 +1,12 @@
 """Steps of back-propagation for the rows of a batch that one process holds.
 
-`cpu_training` runs an epoch as one loop. When a batch is divided among processes, its statistics and gradients
+`cpu_training` runs an epoch as one loop. When a batch is divided among processes, statistics and gradients
 are added up between the pieces below, which `opgrow.distributed` calls in turn. Matrices are as in
 `cpu_training`: features are rows, and samples, padded to whole tiles (``stride``), are columns.
 
-Whatever is random about a row follows from its number among all rows, so it does not matter who holds it. Sums
-over rows are in double precision, and padding may stand between the rows (``gaps`` are its columns), so that the
-tiles do not depend on it either.
+Whatever is random about a row follows from its number among all rows, so it does not matter who holds it.
+Sums over rows are in double precision, and padding may stand between the rows (``gaps`` are its columns), so
+that the tiles do not depend on it either.
 """
 
 # mypy: disable-error-code="no-untyped-def"
