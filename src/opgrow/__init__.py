@@ -101,7 +101,17 @@ _HOMES = {
     "persistence": ("load",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = (*_HOMES, "data", "datasets", "estimators", "growth", "kernels", "progress", "report")
+_SUBMODULES = (
+    *_HOMES,
+    "data",
+    "datasets",
+    "distributed",
+    "estimators",
+    "growth",
+    "kernels",
+    "progress",
+    "report",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,10 +25,13 @@ from opgrow import (
 from opgrow.callbacks import Callback
 from opgrow.distributed.launch import share_of
 from opgrow.events import EpochFinished, StopGrowth
+from opgrow.operators import library
 
-SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "n_jobs": 1, "random_state": 0, "batch_size": 128}
-SHORT = {"epochs": (4, 4, 4), "fine_tune_epochs": 3}
-N_ROWS = 1200
+#: A few operator sets of every kind, so that the fits are quick.
+SETS = library()[::11]
+SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "operators": SETS, "random_state": 0, "batch_size": 200}
+SHORT = {"epochs": (3, 2, 1), "fine_tune_epochs": 2}
+N_ROWS = 800
 
 
 def classes(n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rank_worker as worker
+import torch
 import torch.distributed as dist
 from sklearn.datasets import load_breast_cancer
 
@@ -147,7 +148,7 @@ def test_the_traffic_is_as_the_formulas_say() -> None:
     def n_bytes(*purposes: str) -> int:
         return sum(sent[purpose][1] for purpose in purposes)
 
-    k = len(library("default"))
+    k = len(library())
     searched = n_bytes("sums of the search", "constants of the search")
     assert searched == search_bytes(k, n_neurons, 0, n_outputs)
     steps = ("batch statistics", "their gradients", "gradients")
@@ -168,6 +169,26 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
         traffic = distributed.fit(clf.set_params(max_neurons=8), x, y).traffic_
         sent.append(traffic["sums of the search"])
     assert sent[0] == sent[1]
+
+
+@pytest.mark.usefixtures("one_rank")
+def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opgrow.estimators import base
+    from opgrow.gpu.backend import DeviceBackend
+
+    x, y = worker.classes(200)
+    found = []
+    for backend in (None, DeviceBackend(torch.device("cpu"))):
+        clf = HeMLGOPClassifier(
+            n_min=4, max_neurons=4, max_layers=1, n_estimators=1, operators=library()[:8], epochs=(3,),
+            learning_rates=(0.01,), dropout=0.2, fine_tune_epochs=0, batch_size=64, random_state=0, n_jobs=1,
+        )  # fmt: skip
+        if backend is not None:
+            monkeypatch.setattr(base, "choose_backend", lambda *given, chosen=backend: chosen)
+        found.append(distributed.fit(clf, x, y))
+    host, device = found
+    assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]
+    np.testing.assert_allclose(device.predict_proba(x), host.predict_proba(x), rtol=0, atol=1e-3)
 
 
 def test_without_a_process_group_it_says_what_to_do() -> None:

@@ -232,10 +232,12 @@ class DistributedBackend:
         settings: TuningSettings,
         criterion: str,
     ) -> Session:
-        assert isinstance(head, nn.Linear)
+        from .device import ShardDeviceSession
         from .session import ShardSession
 
-        return ShardSession(layers, head, parts, settings, criterion)
+        assert isinstance(head, nn.Linear)
+        kind = ShardSession if isinstance(self.inner, HostBackend) else ShardDeviceSession
+        return kind(layers, head, parts, settings, criterion)
 
     def train_population(self, *args: Any) -> Any:
         raise NotImplementedError("populations of POP do not train on several ranks")

@@ -15,8 +15,8 @@ def search_bytes(candidates: int, neurons: int, accepted: int, outputs: int) -> 
 
     Examples
     --------
-    >>> search_bytes(candidates=160, neurons=40, accepted=0, outputs=2)
-    2252832
+    >>> search_bytes(candidates=144, neurons=40, accepted=0, outputs=2)
+    2027552
     """
     k, m, p, c = candidates, neurons, accepted, outputs
     sums = k * m + k * m * m + p * k * m + k * m * c + p + p * p + p * c + c + 2
