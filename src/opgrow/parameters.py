@@ -84,7 +84,8 @@ PARAMETERS = {
         Epochs without a better score after which a learning rate gives way to the next one; None never
         cuts the schedule short.""",
     "batch_size": """"auto" or int
-        "auto" is 32 up to 16,000 training rows, then the power of 2 below a 64th of them, at most 512.""",
+        "auto" is 32 up to 16,000 training rows, then the power of 2 below a 64th of them, at most 512; in
+        `opgrow.distributed.fit` always that, but from 256 to 4,096.""",
     "dropout": """float or sequence of float
         Dropout on hidden features; from several values the first block chooses.""",
     "input_dropout": "float",

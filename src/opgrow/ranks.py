@@ -24,6 +24,8 @@ class Alone:
     """One process that holds all rows."""
 
     rank, size = 0, 1
+    #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
+    batch_sizes: tuple[int, int] | None = None
 
     def together(self, task: Callable[[], Result]) -> Result:
         """The result of a task; bad input on any rank is an error on all of them."""

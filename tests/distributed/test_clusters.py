@@ -71,6 +71,7 @@ def ray_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     ray.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_ray_grows_the_network_that_one_process_grows(tmp_path: Path) -> None:
     x, y = load_iris(return_X_y=True)

@@ -26,6 +26,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 class SharedRanks(Alone):
     """Processes that hold a shard of the rows each."""
 
+    batch_sizes = (256, 4096)
+
     def __init__(self, group: Group) -> None:
         self.group = group
         self.rank, self.size = group.rank, group.size
