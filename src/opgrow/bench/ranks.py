@@ -1,0 +1,65 @@
+"""How long a fit takes on the ranks that torchrun has started.
+
+    torchrun --nproc-per-node=2 -m opgrow.bench.ranks 200000
+
+prints one line: seconds in all, of the search and of tuning, and the processor time of rank 0.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import torch.distributed as dist
+
+from .. import distributed
+from ..distributed.launch import share_of
+from ..estimators import HeMLGOPClassifier
+
+__all__ = ["main"]
+
+
+def _rows(n_rows: int, n_inputs: int = 50) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_rows, n_inputs)).astype(np.float32)
+    noise = 0.3 * rng.normal(size=n_rows)
+    return x, (np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] + noise > 0).astype(int)
+
+
+def main(n_rows: int) -> None:
+    """Fit once on a few rows, so that everything is loaded, and then on all of them."""
+    dist.init_process_group("gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x, y = (part[share_of(n_rows, rank, size)] for part in _rows(n_rows))
+    model = HeMLGOPClassifier(
+        n_min=40,
+        max_neurons=40,
+        max_layers=1,
+        n_estimators=1,
+        learning_rates=(0.01,),
+        epochs=(4,),
+        fine_tune_epochs=2,
+        dropout=0.0,
+        batch_size=4096,
+        tune_perceptron=False,
+        n_jobs=1,
+        random_state=0,
+    )
+    distributed.fit(model, x[:2000], y[:2000])
+    dist.barrier()
+    started, busy = time.perf_counter(), time.process_time()
+    distributed.fit(model, x, y)
+    seconds, busy = time.perf_counter() - started, time.process_time() - busy
+    searching = sum(step.search_seconds for step in model.history_)
+    tuning = sum(step.tuning_seconds for step in model.history_)
+    if rank == 0:
+        print(
+            f"{n_rows:,} x {x.shape[1]}, ranks: {size}; {seconds:.1f} s: search {searching:.1f}, "
+            f"tuning {tuning:.1f}; {busy:.1f} s of processor time"
+        )
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
