@@ -13,6 +13,7 @@ comment in front of it, ``<!-- not run: it needs a GPU -->``; its commands and o
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -128,8 +129,13 @@ def _run_command(line: str) -> str:
 def check_command(line: str) -> None:
     """Complain unless a command exists and takes what it is given: opgrow, extras of pip, targets of make."""
     words = shlex.split(line, comments=True)
+    if words[0] == "torchrun" and "-m" in words:  # what it starts is ours
+        words = words[words.index("-m") + 1 :]
     program, arguments = words[0], words[1:]
-    if program == "opgrow":
+    if program.startswith("opgrow."):
+        if importlib.util.find_spec(program) is None:
+            raise ValueError(f"there is no module {program!r}")
+    elif program == "opgrow":
         command, rest, parent = _command(arguments)
         command.make_context(command.name, rest, parent=parent)
     elif program == "pip":
