@@ -22,7 +22,7 @@ from opgrow.operators import library
 
 HERE = Path(__file__).parent
 #: Seconds for all ranks of a case, on a busy machine.
-PATIENCE = 240
+PATIENCE = 900
 
 
 def start(case: str, size: int, folder: Path) -> list[subprocess.Popen[str]]:

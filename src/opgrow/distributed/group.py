@@ -71,6 +71,8 @@ class Group:
     def arrays(self, values: np.ndarray, purpose: str) -> list[np.ndarray]:
         """The array (n,) of each rank; lengths may differ, but not types."""
         lengths = self.numbers(len(values), purpose)
+        if not any(lengths):
+            return [values] * self.size
         padded = np.zeros(max(lengths), values.dtype)
         padded[: len(values)] = values
         parts = self._gather(torch.from_numpy(padded.view(np.uint8)), purpose)
