@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST_ARGS ?=
 COUNT ?= 10000
+KILLS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz docs lint format clean
+.PHONY: help env demo test fuzz torture docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +32,9 @@ test: lint  ## lint, types, tests and the examples in the docstrings, on all cor
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
 	OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -rP --numprocesses auto tests/fuzz
+
+torture: env  ## kill 200 fits at random moments, resume them, compare the networks (KILLS=..., SEED=...)
+	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site

@@ -7,7 +7,7 @@ as `kernels.cpu_training` says; `Shape` knows where each of them lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ __all__ = [
     "assign_moments",
     "batch_bounds",
     "choose_engine",
+    "fill",
     "is_plain",
 ]
 
@@ -285,6 +286,28 @@ class CompiledEngine:
         )
         return loss, skipped
 
+    def state(self) -> dict[str, np.ndarray]:
+        """What an epoch goes on from, beside the parameters."""
+        return {"first": self.first, "second": self.second, "step": np.array([self.step])}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        step = np.zeros(1, np.int64)
+        for target, name in ((self.first, "first"), (self.second, "second"), (step, "step")):
+            fill(target, arrays, name)
+        self.step = int(step[0])
+
+
+def fill(target: np.ndarray, arrays: Mapping[str, np.ndarray], name: str) -> None:
+    """Copy an array of exactly this shape and type."""
+    values = arrays.get(name)
+    if values is None or values.shape != target.shape or values.dtype != target.dtype:
+        found = "missing" if values is None else f"of shape {values.shape} and type {values.dtype}"
+        raise ValueError(
+            f"the array {name!r} is {found}, expected shape {target.shape} and type {target.dtype}"
+        )
+    target[...] = values
+
 
 class ReferenceEngine:
     """The same steps with torch autograd, on any device. Also runs operators, losses and optimisers of users.
@@ -329,6 +352,29 @@ class ReferenceEngine:
             else:
                 skipped += 1
         return total / (len(self.bounds) - 1), skipped
+
+    def state(self) -> dict[str, np.ndarray] | None:
+        """What the optimiser remembers of each parameter; None where that is more than tensors like it."""
+        found: dict[str, np.ndarray] = {}
+        for number, p in enumerate(self.parameters):
+            for name, value in self.optimizer.state.get(p, {}).items():
+                if not isinstance(value, Tensor) or value.shape not in ((), p.shape):
+                    return None
+                found[f"optimizer.{number}.{name}"] = value.detach().cpu().numpy()
+        return found
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        for key, values in arrays.items():
+            kind, _, rest = key.partition(".")
+            number, _, name = rest.partition(".")
+            if kind != "optimizer" or not number.isdecimal() or int(number) >= len(self.parameters):
+                continue
+            p = self.parameters[int(number)]
+            if values.shape not in ((), tuple(p.shape)):
+                raise ValueError(f"the array {key!r} has shape {values.shape}, expected {tuple(p.shape)}")
+            # Torch's own optimisers keep their counts on the CPU.
+            self.optimizer.state[p][name] = torch.from_numpy(values).to(p.device if values.shape else "cpu")
 
     def _loss(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         x, frozen, target, weight = (tensor[rows] for tensor in self.data)

@@ -101,12 +101,16 @@ def _text(operator_set: OperatorSet | None) -> str | None:
 
 @dataclass(frozen=True)
 class FitStarted:
-    """An estimator begins to grow ``n_networks``, which a student, one network more, may then replace."""
+    """An estimator begins to grow ``n_networks``, which a student, one network more, may then replace.
+
+    ``seconds`` have passed in earlier runs, where the fit goes on from a checkpoint.
+    """
 
     estimator: str
     parameters: Mapping[str, Any]
     n_networks: int = 1
     student: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -106,6 +107,10 @@ PARAMETERS = {
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
         Threads; None uses as many as torch does, -1 all cores.""",
+    "checkpoint_dir, checkpoint_seconds": """path and float, or None
+        Folder in which the growth is saved after every step, and within long searches and tunings whenever
+        so many seconds have passed. A later `fit` with the same data and parameters goes on from there, and
+        grows the same network, bit for bit; another fit is refused. None: nothing is saved.""",
     "max_parameters, max_seconds": """int and float, or None
         Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
         what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",
@@ -194,6 +199,9 @@ def check_common(p: Any) -> None:
     """Check what all estimators have; the thread count is checked by `n_threads`."""
     check_number("validation_fraction", p.validation_fraction, 0.0, 0.9)
     check_device(p.device)
+    if p.checkpoint_dir is not None and not isinstance(p.checkpoint_dir, str | os.PathLike):
+        raise ValueError(f"checkpoint_dir must be a path or None, got {p.checkpoint_dir!r}")
+    check_number("checkpoint_seconds", p.checkpoint_seconds, 0.0, np.inf)
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:

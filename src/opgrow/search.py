@@ -20,7 +20,7 @@ from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .statistics import Draw, Gathered, SearchRows, draw_weights
 
-__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "search"]
+__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "check_result", "search"]
 
 SCORES = ("loo", "gcv", "loss", "accuracy")
 #: Evaluations of nodal operators below which threads cost more than they bring.
@@ -171,6 +171,24 @@ def search(
         [candidate(*pair) for pair in ranking],
         int((~valid).sum()),
     )
+
+
+def check_result(
+    result: SearchResult, n_inputs: int, n_accepted: int, n_neurons: int, n_outputs: int
+) -> None:
+    """Complain about a result, read from a file, that is not one for a block of this shape."""
+    shapes = {
+        "weight": (n_inputs, n_neurons),
+        "mean": (n_neurons,),
+        "variance": (n_neurons,),
+        "head": (n_accepted + n_neurons, n_outputs),
+        "intercept": (n_outputs,),
+    }
+    for winner in (result.winner, result.rival):
+        for name, shape in shapes.items() if winner is not None else ():
+            found = getattr(winner, name)
+            if found.shape != shape or found.dtype.kind != "f":
+                raise ValueError(f"{name!r} has shape {found.shape} and type {found.dtype}, expected {shape}")
 
 
 def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:

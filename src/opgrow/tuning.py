@@ -8,19 +8,21 @@ tuning never makes a network worse.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from torch import nn
 
-from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine
+from .checkpoints import Draft
+from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine, fill
 from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
-__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "tune"]
+__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "TuningState", "restore_generator", "tune"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,33 @@ class TuningResult:
     skipped_batches: int
 
 
+@dataclass
+class TuningState:
+    """Where a tuning stands: all that it needs to go on, in this process or in another one.
+
+    Attributes
+    ----------
+    stage, used, waited : position in the schedule, epochs there, and those of them without a better score
+    ended : whether there are no more epochs
+    rng : state of the random numbers, as JSON; arrays : of the session
+    """
+
+    start: Score
+    best: Score
+    best_epoch: int = 0
+    skipped_batches: int = 0
+    curve: list[Epoch] = field(default_factory=list)
+    stage: int = 0
+    used: int = 0
+    waited: int = 0
+    ended: bool = False
+    rng: str = ""
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def result(self) -> TuningResult:
+        return TuningResult(self.start, self.best, self.best_epoch, self.curve, self.skipped_batches)
+
+
 class Session(Protocol):
     """The state of one tuning, wherever it is."""
 
@@ -63,38 +92,81 @@ class Session(Protocol):
         """Write what is remembered into the modules."""
         ...
 
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is remembered, as arrays."""
+        ...
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        """The state as it is, as arrays; None where an optimiser has more than those."""
+        ...
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `kept`, and perhaps `moving`, have said in another session of the same shape."""
+        ...
+
 
 def tune(
     session: Session,
     settings: TuningSettings,
     rng: np.random.Generator,
     on_epoch: Callable[[Epoch], bool | None] | None = None,
+    draft: Draft | None = None,
 ) -> TuningResult:
     """Tune in epochs as the schedule says, and leave the modules in the best state.
 
-    ``on_epoch`` hears of each epoch; if it answers True, the tuning ends there.
+    ``on_epoch`` hears of each epoch; if it answers True, the tuning ends there. A ``draft`` knows where the
+    tuning was when it was cut off, and is offered every epoch.
     """
-    start = best = session.score()
-    session.keep()
-    best_epoch, skipped = 0, 0
-    curve: list[Epoch] = []
-    ended = False
-    for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
-        waited = 0
-        for _ in range(count):
-            if ended or (settings.patience is not None and waited >= settings.patience):
-                break
-            loss, skips = session.epoch(rate, rng)
-            skipped += skips
-            now = session.score()
-            curve.append(Epoch(len(curve) + 1, rate, loss, now))
-            waited += 1
-            if now.better_than(best):
-                session.keep()
-                best, best_epoch, waited = now, len(curve), 0
-            ended = on_epoch is not None and bool(on_epoch(curve[-1]))
+    draft = Draft() if draft is None else draft
+    state = draft.recall(TuningState)
+    if state is None:
+        score = session.score()
+        session.keep()
+        state = TuningState(score, score)
+    else:
+        session.load(state.arrays)
+        restore_generator(rng, state.rng)
+
+    def saved() -> TuningState | None:
+        moving = session.moving()
+        if moving is None:
+            return None
+        return replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept() | moving)
+
+    while not state.ended:
+        if _over(state, settings):
+            state.stage, state.used, state.waited = state.stage + 1, 0, 0
+            state.ended = state.stage >= len(settings.epochs)
+            continue
+        rate = settings.learning_rates[state.stage]
+        loss, skips = session.epoch(rate, rng)
+        state.skipped_batches += skips
+        now = session.score()
+        state.curve.append(Epoch(len(state.curve) + 1, rate, loss, now))
+        state.used, state.waited = state.used + 1, state.waited + 1
+        if now.better_than(state.best):
+            session.keep()
+            state.best, state.best_epoch, state.waited = now, len(state.curve), 0
+        state.ended = on_epoch is not None and bool(on_epoch(state.curve[-1]))
+        draft.offer(saved)
+    draft.finish(lambda: replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept()))
     session.restore()
-    return TuningResult(start, best, best_epoch, curve, skipped)
+    return state.result()
+
+
+def _over(state: TuningState, settings: TuningSettings) -> bool:
+    """Whether a learning rate has had its epochs, or its patience."""
+    if state.stage >= len(settings.epochs) or state.used >= settings.epochs[state.stage]:
+        return True
+    return settings.patience is not None and state.waited >= settings.patience
+
+
+def restore_generator(rng: np.random.Generator, text: str) -> None:
+    """Let a generator go on from the state that JSON tells of."""
+    try:
+        rng.bit_generator.state = json.loads(text)
+    except (TypeError, KeyError, OverflowError) as error:
+        raise ValueError(f"the state of the random numbers is not valid ({error})") from error
 
 
 class HostSession:
@@ -138,6 +210,32 @@ class HostSession:
     def restore(self) -> None:
         assert self._best is not None
         self.shape.restore(*self._best, self.layers, self.head)
+
+    def kept(self) -> dict[str, np.ndarray]:
+        assert self._best is not None
+        theta, moments = self._best
+        means, variances = ([getattr(m, name) for m in moments] for name in ("mean", "variance"))
+        return {"best": theta, "means": np.concatenate(means), "variances": np.concatenate(variances)}
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        arrays = self.engine.state()
+        return None if arrays is None else {"theta": self.theta} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        best, means, variances = (
+            np.empty_like(self.theta),
+            *np.empty((2, int(self.shape.widths.sum())), np.float32),
+        )
+        for target, name in ((best, "best"), (means, "means"), (variances, "variances")):
+            fill(target, arrays, name)
+        ends = np.cumsum(self.shape.plan[:, 4])[:-1]
+        self._best = (
+            best,
+            [Moments(*pair) for pair in zip(np.split(means, ends), np.split(variances, ends), strict=True)],
+        )
+        if "theta" in arrays:
+            fill(self.theta, arrays, "theta")
+            self.engine.load(arrays)
 
 
 def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:

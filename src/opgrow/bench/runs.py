@@ -2,8 +2,8 @@
 
 A run never fails its study: what did not finish in time, or failed, is a result that says so. Parameters are
 chosen on rows that are split off the training rows, or on the protocol's validation rows; choosing them on
-the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing is
-chosen, nobody sees the validation rows: everybody makes do with the training rows, as peers always do.
+the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing
+is chosen, nobody sees the validation rows: everybody makes do with the training rows, as peers always do.
 """
 
 from __future__ import annotations

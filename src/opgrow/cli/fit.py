@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 #: Parameters that the command sets itself.
-OWN_PARAMETERS = ("callbacks", "verbose")
+OWN_PARAMETERS = ("callbacks", "checkpoint_dir", "verbose")
 
 
 class Method(StrEnum):
@@ -99,6 +101,21 @@ def fit(
             help="HTML page to write on what was grown and how; with --validation, also on how good it is."
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to save the growth in, after every step and every minute "
+            "(-p checkpoint_seconds=60), until the model is written."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the fit that the folder of --checkpoint holds, or begin it; default: the model "
+            "file's name and '.checkpoint'.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
@@ -115,6 +132,7 @@ def fit(
     'opgrow predict' takes tables like this one.
     """
     from opgrow import estimators
+    from opgrow.checkpoints import clear
     from opgrow.data import TableEncoder, infer_task, read_table
     from opgrow.devices import check_device
     from opgrow.persistence import check_writable, save
@@ -124,6 +142,7 @@ def fit(
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)
+    folder = _checkpoint_folder(checkpoint, resume, output)
     given = parse_parameters(param or [])
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
@@ -142,20 +161,23 @@ def fit(
         held = encoder.transform(rows), held_values
     if isinstance(given.get("class_weight"), dict):
         given["class_weight"] = _class_weight(given["class_weight"], y)
-    settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
+    settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()
     with Progress() as progress:
         estimator.set_params(callbacks=None if quiet else [progress])
         eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
-        estimator.fit(x, y, eval_set=eval_set)
+        with _saved_on_signals(folder):
+            estimator.fit(x, y, eval_set=eval_set)
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
     scores = {"training": common.scores(estimator, x, values, name)}
     if held is not None:
         scores["validation"] = common.scores(estimator, *held, name)
     save(estimator, output, encoder, target=name)
+    if folder is not None:
+        clear(folder)
     if report is not None:
         from opgrow.report import write_report
 
@@ -172,6 +194,31 @@ def fit(
         common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
     elif not quiet:
         _print(estimator, output, scores, report)
+
+
+def _checkpoint_folder(checkpoint: Path | None, resume: bool, output: Path) -> Path | None:
+    """Where the growth is saved; a fit that is there already must be meant."""
+    from opgrow.checkpoints import holds_a_fit
+
+    if checkpoint is None and resume:
+        checkpoint = output.with_name(f"{output.name}.checkpoint")
+    if checkpoint is not None and not resume and holds_a_fit(checkpoint):
+        raise ValueError(
+            f"{str(checkpoint)!r} holds a fit that was begun: add --resume to go on with it, or choose "
+            "another folder."
+        )
+    return checkpoint
+
+
+@contextmanager
+def _saved_on_signals(folder: Path | None) -> Iterator[None]:
+    """Say what a signal has left."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if folder is not None:
+            typer.echo(f"saved in {folder}: the same command with --resume goes on", err=True)
+        raise
 
 
 def _check_report(report: Path, output: Path, *tables: Path | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -28,6 +28,8 @@ from ..averaging import average, fold_rows, rows_between
 from ..backends import Backend, HostBackend
 from ..callbacks.base import Callback, broadcast, check_callbacks
 from ..callbacks.budget import budgets
+from ..checkpoints import Identity, NoFolder, opened
+from ..checkpoints.fingerprints import fingerprint, texts
 from ..devices import choose_backend, prediction_device
 from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth import GrowthSettings, Method, Problem
@@ -47,6 +49,15 @@ MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
 #: Rows by which a student is validated, at most.
 _STUDENT_ROWS = 1 << 13
+#: Parameters that say where and how a network grows, and not which.
+_NOT_OF_THE_NETWORK = (
+    "callbacks",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
 #: Inputs, which of their rows are meant (None: all), and the targets and weights of these.
 _Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 #: Rows for training (None: all) and for validation (None: no rows, or others).
@@ -130,6 +141,8 @@ class GrowingEstimator(BaseEstimator):
     n_jobs: int | None
     max_parameters: int | None
     max_seconds: float | None
+    checkpoint_dir: Any
+    checkpoint_seconds: float
     callbacks: Any
     verbose: int
     random_state: Any
@@ -176,6 +189,44 @@ class GrowingEstimator(BaseEstimator):
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
         backend = choose_backend(self.device, x.size, settings.n_threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with ExitStack() as stack:
+            folder = NoFolder()
+            if self.checkpoint_dir is not None:
+                data = {"X": x, "y": target, "sample_weight": weight}
+                data |= (
+                    {}
+                    if validation is None
+                    else dict(zip(("eval_set X", "eval_set y"), validation, strict=True))
+                )
+                identity = self._identity(type(backend).__name__, seed, data)
+                folder = stack.enter_context(opened(self.checkpoint_dir, self.checkpoint_seconds, identity))
+                seed = folder.seed
+            rows = x, target, weight, codes, validation
+            self.network_ = self._fit_rows(*rows, settings, seed, backend, callbacks, folder)
+        self.loss_ = _name(settings.fine_tuning.loss)
+        return self
+
+    def _identity(self, backend: str, seed: int, data: Mapping[str, np.ndarray]) -> Identity:
+        """By what a checkpoint knows this fit again; nothing in it changes the network but what is named."""
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_THE_NETWORK}
+        found = {name: fingerprint(array) for name, array in data.items()}
+        any_seed = self.random_state is None
+        return Identity(type(self).__name__, backend, texts(parameters), found, seed, any_seed)
+
+    def _fit_rows(
+        self,
+        x: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray,
+        codes: np.ndarray | None,
+        validation: tuple[np.ndarray, np.ndarray] | None,
+        settings: GrowthSettings,
+        seed: int,
+        backend: Backend,
+        callbacks: list[Callback],
+        folder: NoFolder,
+    ) -> Network:
+        """Divide the rows among networks and grow these."""
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
@@ -221,9 +272,7 @@ class GrowingEstimator(BaseEstimator):
             _set_constants(network, constants, shift, spread, codes is None)
 
         problems = [partial(problem_of, division) for division in divisions]
-        self.network_ = self._grow(problems, distilled, finish, settings, seed, backend, callbacks)
-        self.loss_ = _name(settings.fine_tuning.loss)
-        return self
+        return self._grow(problems, distilled, finish, settings, seed, backend, callbacks, folder)
 
     def _divisions(
         self, n_rows: int, codes: np.ndarray | None, n_networks: int, rng: np.random.Generator
@@ -247,6 +296,7 @@ class GrowingEstimator(BaseEstimator):
         seed: int,
         backend: Backend,
         callbacks: list[Callback],
+        folder: NoFolder,
     ) -> Network:
         """Grow a network from each problem; several become their average, or one that learns from it."""
         if self.verbose:
@@ -257,7 +307,7 @@ class GrowingEstimator(BaseEstimator):
         n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
-        started = time.perf_counter()
+        started = time.perf_counter() - folder.elapsed_before
 
         def grow(
             number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
@@ -275,6 +325,7 @@ class GrowingEstimator(BaseEstimator):
                 seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
                 partial(listeners.hear, member),
                 backend,
+                folder.journal(f"network{member:02d}"),
             )
             network = growth.run()
             backend.forget(problem)
@@ -292,7 +343,8 @@ class GrowingEstimator(BaseEstimator):
             # Modules are made with random weights; the user's own random numbers should not notice.
             stack.enter_context(torch.random.fork_rng(devices=[]))
             parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
-            listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows))
+            before = folder.elapsed_before
+            listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows, before))
             tasks = [
                 partial(grow, number, make, self._member(each, number, n_networks), where)
                 for number, make in enumerate(problems)

@@ -18,7 +18,6 @@ References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputi
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 from torch import nn
 
 from ..backends import Backend
+from ..checkpoints import Journal
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import (
     CandidateFinished,
@@ -36,7 +36,7 @@ from ..events import (
     PhaseStarted,
     PopulationEpochFinished,
 )
-from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..memory import projection
 from ..network import Block, Layer
 from ..operators import OperatorSet
@@ -95,8 +95,9 @@ class POPGrowth(Growth):
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
         backend: Backend | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend)
+        super().__init__(problem, method, settings, seed, emit, backend, journal)
         # For the memory "hidden": the rows as the layer before has seen them, and that layer with its memory.
         self.before: list[Part] = []
         self.remembering: Layer | None = None
@@ -155,10 +156,10 @@ class POPGrowth(Growth):
         for count in range(1, (_PASSES if in_head else 1) + 1):
             for_head = in_head and count % 2 == 1
             members = [Member(hidden, s) if for_head else Member(s, head) for s in sets]
-            clock = time.perf_counter()
+            clock = self.journal.clock()
             trained, outcomes = self._train_pass(number, count, width, parts, members)
             kept = best is None or trained.outcome.score.better_than(best.outcome.score)
-            reach, seconds = self._weight_range(parts), time.perf_counter() - clock
+            reach, seconds = self._weight_range(parts), self.journal.clock() - clock
             step = self._describe_pass(number, count, trained, outcomes, reach, blocks)
             self._record(replace(step, accepted=kept, search_seconds=seconds))
             hidden, head = trained.outcome.member.hidden, trained.outcome.member.head
@@ -198,6 +199,7 @@ class POPGrowth(Growth):
             int(rng.integers(1, 2**63)),
             report,
             report_epoch,
+            self.journal.draft(f"population {number}.{count}, {len(members)} candidates, {width} neurons"),
         )
 
     def _train_alone(
@@ -207,7 +209,7 @@ class POPGrowth(Growth):
         [operator_set] = self.settings.sets
         tuning = self.settings.tuning
         self.emit(PhaseStarted("tune", number, 1, sum(tuning.epochs), operator_set))
-        clock = time.perf_counter()
+        clock = self.journal.clock()
         rng = np.random.default_rng([self.seed, number, 1])
         start = self._start(width, parts[0], rng)
         block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
@@ -233,7 +235,7 @@ class POPGrowth(Growth):
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
                 dropout=tuning.dropout,
-                tuning_seconds=time.perf_counter() - clock,
+                tuning_seconds=self.journal.clock() - clock,
             )
         )
         return Trained(outcome, block, head), result
@@ -254,6 +256,7 @@ class POPGrowth(Growth):
             tuning,
             rng or np.random.default_rng(0),
             lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
+            self.journal.draft(f"tune {number}, {block.operator_set}, {schedule(tuning)}"),
         )
 
     def _start(self, width: int, part: Part, rng: np.random.Generator) -> Start:
