@@ -106,6 +106,10 @@ PARAMETERS = {
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
         Threads; None uses as many as torch does, -1 all cores.""",
+    "memory_limit": """int, str or None
+        Bytes that rows may take, as a number or as text such as "2GB". Arrays that would take more are read
+        in chunks. None: arrays are taken into memory, but for memory maps of more than half of what is free,
+        and a source may take a quarter of what is free.""",
     "max_parameters, max_seconds": """int and float, or None
         Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
         what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",

@@ -20,7 +20,7 @@ from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
-__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "tune"]
+__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "outputs_of", "tune"]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class HostSession:
 
     def score(self) -> Score:
         scored, settings = self.validation or self.train, self.settings
-        outputs, self._moments = _outputs(
+        outputs, self._moments = outputs_of(
             self.shape, self.theta, self.train, self.validation, settings.n_threads
         )
         return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
@@ -148,7 +148,7 @@ def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
     return Moments(mean.astype(np.float32), variance.astype(np.float32))
 
 
-def _outputs(
+def outputs_of(
     shape: Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
 ) -> tuple[np.ndarray, list[Moments]]:
     """Outputs for the scored rows with statistics of the whole training set, and those statistics."""
