@@ -109,11 +109,13 @@ class Preparation:
 
 
 class TrainingRows:
-    """The training rows of a source by chunk, with targets that are kept from the first time on."""
+    """The training rows of a source by chunk, and what is kept of them from the first time on."""
 
     def __init__(self, source: Source, preparation: Preparation, n_rows: int, storage: Storage) -> None:
         self.source, self.preparation, self.n_rows, self.storage = source, preparation, n_rows, storage
         self._targets: Kept = storage.keep(n_rows, preparation.n_outputs + 1)
+        # Inputs are there to be read again; a second copy on disk would surprise.
+        self._inputs: Kept = storage.keep(n_rows, source.n_features, files=False)
 
     @property
     def n_chunks(self) -> int:
@@ -129,9 +131,13 @@ class TrainingRows:
 
     def read(self, number: int) -> PreparedRows:
         """Everything of a chunk."""
+        known, x = self.targets(number), self._inputs.get(number)
+        if known is not None and x is not None:
+            return PreparedRows(x, *known)
         chunk = self.source.read(number)
         rows = self.preparation.training(chunk, int(self.source.starts[number]))
         self._targets.put(number, lambda: np.column_stack([rows.target, rows.weight]))
+        self._inputs.put(number, lambda: rows.x)
         return rows
 
     def targets(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -78,14 +78,14 @@ class Storage:
     in_memory: int = 0
     on_disk: int = 0
 
-    def keep(self, n_rows: int, columns: int) -> Kept:
-        """A place for a float32 matrix."""
+    def keep(self, n_rows: int, columns: int, files: bool = True) -> Kept:
+        """A place for a float32 matrix; it may be a file, or only memory."""
         size = 4 * n_rows * columns
         with self._lock:
             if self.in_memory + size <= self.memory:
                 self.in_memory += size
                 return _InMemory()
-            if self.on_disk + size <= self._disk():
+            if files and self.on_disk + size <= self._disk():
                 self.on_disk += size
                 return _OnDisk()
         return Kept()
