@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ _IN_MEMORY = 100_000
 class StreamRun:
     """What is grown: three blocks of so many neurons, under a limit of memory.
 
-    ``operators``: "few" for eight operator sets of one nodal operator, or a name of `opgrow.operators.library`.
+    ``operators``: "few" for eight operator sets, or a name of `opgrow.operators.library`.
     """
 
     n_neurons: int
@@ -174,10 +175,8 @@ def _seconds(function: Callable[[], Any]) -> tuple[float, float]:
 
 def _reset_peak() -> None:
     """Let the kernel forget the largest resident memory so far."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def _peak() -> int:
