@@ -43,6 +43,7 @@ class Counted(Source):
     def __init__(self, inner: Source) -> None:
         self.inner, self.sizes, self.dtype = inner, inner.sizes, inner.dtype
         self.n_features, self.reads = inner.n_features, np.zeros(inner.n_chunks, int)
+        self.slow = False
 
     def read(self, number):
         self.reads[number] += 1
@@ -179,6 +180,21 @@ def test_what_is_kept_in_memory_in_files_or_computed_again_is_the_same(rows, mon
         assert (storage.on_disk > 0) == (disk is None)
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_array_equal(found[2], found[0])
+
+
+def test_chunks_that_are_slow_to_read_are_kept_as_far_as_there_is_room(rows, monkeypatch):
+    x, y = rows
+    arrays = from_arrays(x, y, chunk_rows=50)
+    known = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(arrays)
+    for disk, kept in ((1 << 30, N // 50), (50_000, 23), (0, 0)):
+        monkeypatch.setattr(problem_module, "Storage", partial(Storage, disk=disk))
+        source = Counted(arrays)
+        source.slow = True
+        model = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(source)
+        np.testing.assert_array_equal(model.predict_proba(x), known.predict_proba(x))
+        # The survey reads every chunk, and so does the first search; the two others, only what is not kept.
+        assert (source.reads == 2).sum() == kept
+        assert (source.reads == 4).sum() == N // 50 - kept
 
 
 def test_a_full_disk_costs_time_and_not_the_fit(rows, monkeypatch):

@@ -50,7 +50,7 @@ def _parquet_lists(path, x, y, w):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     lists = pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), D)
     pq.write_table(pa.table({"x": lists, "label": y}), path / "all.parquet", row_group_size=11)
-    return from_parquet(path / "all.parquet", "label")
+    return from_parquet(path / "all.parquet", "label", chunk_rows=11)
 
 
 SOURCES = {

@@ -147,6 +147,8 @@ class _Npy(Source):
 class _Npz(Source):
     """One archive, which is read as a whole."""
 
+    slow = True
+
     def __init__(self, path: Path) -> None:
         self.path = path
         shape, self.dtype = _header(path)
@@ -187,6 +189,7 @@ class _Joined(Source):
                     f"{name!r} has {part.n_features} columns, and {names[0]!r} has {self.n_features}"
                 )
         self.dtype = np.result_type(*(part.dtype for part in parts))
+        self.slow = any(part.slow for part in parts)
         self.sizes = np.concatenate([part.sizes for part in parts])
         self.places = [(part, number) for part in parts for number in range(part.n_chunks)]
 

@@ -86,6 +86,8 @@ def _files(path: Any) -> list[Path]:
 
 
 class _Parquet(Source):
+    slow = True
+
     def __init__(
         self,
         files: list[Path],

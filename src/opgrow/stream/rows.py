@@ -114,8 +114,7 @@ class TrainingRows:
     def __init__(self, source: Source, preparation: Preparation, n_rows: int, storage: Storage) -> None:
         self.source, self.preparation, self.n_rows, self.storage = source, preparation, n_rows, storage
         self._targets: Kept = storage.keep(n_rows, preparation.n_outputs + 1)
-        # Inputs are there to be read again; a second copy on disk would surprise.
-        self._inputs: Kept = storage.keep(n_rows, source.n_features, files=False)
+        self._inputs: Kept = storage.keep_inputs(n_rows, source.n_features, source.slow)
 
     @property
     def n_chunks(self) -> int:

@@ -49,12 +49,14 @@ class Source(ABC):
     n_features : columns of X
     dtype : of X
     feature_names : list of str, or None
+    slow : whether reading takes more than copying, so that chunks are better kept in a temporary file
     """
 
     sizes: np.ndarray
     n_features: int
     dtype: np.dtype
     feature_names: list[str] | None = None
+    slow: bool = False
 
     @abstractmethod
     def read(self, number: int) -> Chunk:
@@ -92,6 +94,7 @@ class _Shard(Source):
         self.whole, self.numbers = whole, numbers
         self.sizes, self._starts = whole.sizes[numbers], whole.starts[numbers]
         self.n_features, self.dtype, self.feature_names = whole.n_features, whole.dtype, whole.feature_names
+        self.slow = whole.slow
 
     @property
     def starts(self) -> np.ndarray:
@@ -245,6 +248,8 @@ def from_chunks(
 
 
 class _Function(Source):
+    slow = True
+
     def __init__(
         self,
         function: Callable[[int], Any],

@@ -44,7 +44,10 @@ class _InMemory(Kept):
 
 
 class _OnDisk(Kept):
-    def __init__(self) -> None:
+    """In a temporary file, as far as there is ``room``, which is asked before each chunk."""
+
+    def __init__(self, room: Callable[[int], bool]) -> None:
+        self.room = room
         self.spool: Spool | None = Spool()
         self.places: dict[int, Any] = {}
 
@@ -56,8 +59,11 @@ class _OnDisk(Kept):
     def put(self, number: int, rows: Callable[[], np.ndarray]) -> None:
         if self.spool is None or number in self.places:
             return
+        values = rows()
+        if not self.room(values.nbytes):
+            return
         try:
-            self.places[number] = self.spool.add(rows())
+            self.places[number] = self.spool.add(values)
         except OSError:  # the disk is full: from now on nothing is kept
             self.spool = None
             self.places.clear()
@@ -78,17 +84,39 @@ class Storage:
     in_memory: int = 0
     on_disk: int = 0
 
-    def keep(self, n_rows: int, columns: int, files: bool = True) -> Kept:
-        """A place for a float32 matrix; it may be a file, or only memory."""
+    def keep(self, n_rows: int, columns: int) -> Kept:
+        """A place for a float32 matrix."""
         size = 4 * n_rows * columns
         with self._lock:
             if self.in_memory + size <= self.memory:
                 self.in_memory += size
                 return _InMemory()
-            if files and self.on_disk + size <= self._disk():
+            if self._fits(size):
                 self.on_disk += size
-                return _OnDisk()
+                return _OnDisk(lambda more: True)
         return Kept()
+
+    def keep_inputs(self, n_rows: int, columns: int, slow: bool) -> Kept:
+        """A place for inputs, which can be read again: memory, or files if reading them is slow.
+
+        Files take as many chunks as fit into three quarters of the room, for features come later.
+        """
+        size = 4 * n_rows * columns
+        with self._lock:
+            if self.in_memory + size <= self.memory:
+                self.in_memory += size
+                return _InMemory()
+        return _OnDisk(self._take) if slow and self._disk() else Kept()
+
+    def _fits(self, size: int) -> bool:
+        return self.on_disk + size <= self._disk()
+
+    def _take(self, size: int) -> bool:
+        with self._lock:
+            if self.on_disk + size > self._disk() * 3 // 4:
+                return False
+            self.on_disk += size
+            return True
 
     def _disk(self) -> int:
         if self.disk is None:
