@@ -108,7 +108,7 @@ def stream(
     import tempfile
 
     from ..persistence import check_writable, write_atomically
-    from .streaming import StreamRun, measure_stream
+    from .streaming import StreamRow, StreamRun, measure_stream
     from .streaming import figure as drawn
 
     sizes = _sizes(counts)
@@ -116,9 +116,9 @@ def stream(
         check_writable(figure)
     run = StreamRun(neurons, operators, memory, jobs)
     run.model(False, memory)._settings(True)  # refuses what cannot be, before anything is written
-    rows: list[Row] = []
+    rows: list[StreamRow] = []
 
-    def remembered(measured: Iterable[Row]) -> Iterable[Row]:
+    def remembered(measured: Iterable[StreamRow]) -> Iterable[Row]:
         for row in measured:
             rows.append(row)
             yield row
@@ -128,7 +128,7 @@ def stream(
         tell = lambda line: typer.echo(line, err=True)  # noqa: E731
         _show(remembered(measure_stream(place, sizes, inputs, run, keep, tell)), as_json)
     if figure is not None:
-        write_atomically(figure, drawn(rows, sizes).encode())
+        write_atomically(figure, drawn(rows).encode())
 
 
 @app.command()
