@@ -67,6 +67,7 @@ class StreamRun:
             epochs=(1,),
             dropout=0.0,
             batch_size=256,
+            loss="mse",  # the closed-form head is the start as it is, without a temperature
             fine_tune_epochs=0,
             tune_perceptron=False,
             block_threshold=-1e9,
