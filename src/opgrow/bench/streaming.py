@@ -20,7 +20,7 @@ import numpy as np
 from ..estimators import HeMLGOPClassifier, HeMLRNClassifier
 from ..operators import OperatorSet
 from ..report.charts import Point, scatter
-from ..stream import Source, from_parquet
+from ..stream import Source, from_arrays, from_parquet
 from .speed import Row
 
 __all__ = ["StreamRow", "StreamRun", "figure", "generate", "measure_stream"]
@@ -174,7 +174,7 @@ def _measured(source: Source, x: np.ndarray, y: np.ndarray, run: StreamRun, tune
         f"{size:.2f} GB; {seconds:.1f} s, {1e6 * seconds / source.n_rows:.2f} us a row: search "
         f"{searching:.1f} s, tuning {tuning:.1f} s; {source.n_rows / busy:,.0f} rows a second of CPU "
         f"time, in memory {known_busy:,.0f}; memory_limit {run.memory_limit}, at most "
-        f"{peak / 1e9:.2f} GB resident; accuracy {model.score(x[:20_000], y[:20_000]):.3f}",
+        f"{peak / 1e9:.2f} GB resident; accuracy {model.score(from_arrays(x[:20_000], y[:20_000])):.3f}",
         source.n_rows,
         1e6 * busy / source.n_rows,
     )

@@ -107,6 +107,6 @@ class Plan:
         size = rows * self.n_features * 4
         if 3 * size > self.limit // 4 and rows > 256:
             raise ValueError(
-                f"the largest chunk has {rows} rows, {size / 1e6:.1f} MB, and memory_limit leaves "
-                f"{self.limit / 12e6:.1f} MB for one: make smaller chunks (row groups) or raise memory_limit"
+                f"the largest chunk has {rows} rows, {size / 1e6:.3g} MB, and memory_limit leaves "
+                f"{self.limit / 12e6:.3g} MB for one: make smaller chunks (row groups) or raise memory_limit"
             )
