@@ -61,7 +61,7 @@ def open_problem(
     if eval_set is not None:
         _check_classes(eval_set[1], preparation.classes)
         held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), own=True)
-    elif division.validates > 0:
+    elif len(found.validation):
         held = _held(found.validation, preparation, own=True)
     sample = _held(found.sample, preparation, own=False)
     validation = None if held is None else Problem(held.x, held.target, held.weight)
@@ -87,7 +87,7 @@ def _division(n_rows: int, plan: Plan, fraction: float, seed: int) -> Division:
 
 def _held(rows: HeldRows, preparation: Preparation, own: bool) -> PreparedRows:
     if not len(rows):
-        raise ValueError("no row of the source has any weight, or too few of them to hold some back")
+        raise ValueError("every row of the source that has any weight validates: give more rows")
     return preparation.held(*rows.arrays(), own=own)
 
 
