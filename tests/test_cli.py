@@ -494,3 +494,63 @@ def test_in_a_process_of_its_own(folder: Path, tmp_path: Path) -> None:
     failed = opgrow_command("predict", "nothing.safetensors", folder / "test.csv")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr == "error: There is no file 'nothing.safetensors'.\n"
+
+
+# --- folders ---
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Parquet files, and one of NPY files, with the rows of iris."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path_factory.mktemp("parts")
+    x, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))
+    x, y = x[order], y[order]
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    (folder / "table").mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(x)), 3)):
+        columns = {"id": rows.astype(np.float64), **{f"c{i}": x[rows, i] for i in range(4)}}
+        table = pa.table({**columns, "kind": names[rows]})
+        pq.write_table(table, folder / "table" / f"part{part}.parquet", row_group_size=20)
+    (folder / "arrays").mkdir()
+    np.save(folder / "arrays" / "X.npy", x)
+    np.save(folder / "arrays" / "y.npy", x[:, 0] * 2 + 1)
+    return folder
+
+
+def test_a_folder_is_fitted_predicted_and_evaluated(parts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    options = ["--target", "kind", "--drop", "id", *RANDOM, "--param", "memory_limit=1MB", "--json", "-q"]
+    fitted = json.loads(run("fit", parts / "table", *options, "-o", model).stdout)
+    assert fitted["rows"] == 150
+    assert fitted["task"] == "classification"
+    assert fitted["scores"]["training"]["accuracy"] > 0.9
+    found = json.loads(run("evaluate", model, parts / "table", "--json").stdout)
+    assert found["scores"]["accuracy"] == pytest.approx(fitted["scores"]["training"]["accuracy"])
+    run("predict", model, parts / "table", "--proba", "-o", tmp_path / "out.csv")
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert len(rows) == 150
+    # One file of the folder as a table is predicted in the same way.
+    alone = run("predict", model, parts / "table" / "part0.parquet").stdout.split()[1:]
+    assert [row["prediction"] for row in rows[:50]] == alone
+    assert float(rows[0]["p_setosa"]) + float(rows[0]["p_versicolor"]) < 1.0001
+
+
+def test_a_folder_of_arrays_is_a_regression(parts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    fitted = json.loads(run("fit", parts / "arrays", *RANDOM, "--json", "-q", "-o", model).stdout)
+    assert fitted["task"] == "regression"
+    assert fitted["target"] == "y"
+    assert json.loads(run("evaluate", model, parts / "arrays", "--json").stdout)["scores"]["r2"] > 0.9
+    assert run("predict", model, parts / "arrays").stdout.count("\n") == 151
+
+
+def test_what_folders_cannot_do_is_refused(parts: Path, tmp_path: Path) -> None:
+    table, arrays = parts / "table", parts / "arrays"
+    assert "has no column 'target'" in refused("fit", table)
+    assert "has no column 'nothing' to drop" in refused("fit", table, "--target", "kind", "--drop", "nothing")
+    assert "arrays have none" in refused("fit", arrays, "--drop", "a")
+    assert "need a table file" in refused("fit", arrays, "--validation", table / "part0.parquet")
+    assert "takes no source" in refused("fit", arrays, "--method", "pop")
+    assert "holds no .parquet files" in refused("fit", tmp_path)

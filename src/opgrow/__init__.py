@@ -101,7 +101,7 @@ _HOMES = {
     "persistence": ("load",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = (*_HOMES, "data", "datasets", "estimators", "growth", "kernels", "progress", "report")
+_SUBMODULES = (*_HOMES, "data", "datasets", "estimators", "growth", "kernels", "progress", "report", "stream")
 
 
 def __getattr__(name: str) -> Any:

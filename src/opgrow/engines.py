@@ -259,6 +259,10 @@ class CompiledEngine:
         self.loss = LOSS_CODES[settings.loss]  # type: ignore[index]
         self.moments = np.empty((2, int(shape.widths.sum())), np.float32)
 
+    def use(self, train: TuningData) -> None:
+        """Go on with other rows."""
+        self.train, self.bounds = train, batch_bounds(len(train.x), self.settings.batch_size)
+
     def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
         train, settings = self.train, self.settings
         loss, self.step, skipped = self.run(
@@ -334,6 +338,10 @@ class ReferenceEngine:
         custom = settings.optimizer
         self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
         self.parameters = decayed + plain
+
+    def use(self, train: TuningData) -> None:
+        """Go on with other rows, in the memory of the host."""
+        self.data, self.bounds = train.tensors(), batch_bounds(len(train.x), self.settings.batch_size)
 
     def epoch(self, order: np.ndarray | Tensor, rate: float, seed: int) -> tuple[float, int]:
         generator = torch.Generator(self.theta.device).manual_seed(seed % 2**63)

@@ -111,6 +111,10 @@ PARAMETERS = {
         Folder in which the growth is saved after every step, and within long searches and tunings whenever
         so many seconds have passed. A later `fit` with the same data and parameters goes on from there, and
         grows the same network, bit for bit; another fit is refused. None: nothing is saved.""",
+    "memory_limit": """int, str or None
+        Bytes that rows may take, as a number or as text such as "2GB". Arrays that would take more are read
+        in chunks. None: arrays are taken into memory, but for memory maps of more than a quarter of the
+        machine's, and a source may take a quarter of that.""",
     "max_parameters, max_seconds": """int and float, or None
         Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
         what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",

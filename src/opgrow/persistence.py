@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,8 +198,11 @@ def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
         raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file that appears complete or not at all; a file that was there stays until then."""
+def write_atomically(path: str | os.PathLike[str], content: bytes | Iterable[bytes]) -> None:
+    """Write a file that appears complete or not at all; a file that was there stays until then.
+
+    Its content may come in parts.
+    """
     # A link is followed: what it points to is replaced, and not the link.
     target = Path(os.path.realpath(Path(path).expanduser()))
     check_writable(target)
@@ -207,7 +211,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)

@@ -8,7 +8,7 @@ standardisation is applied to the sums afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ __all__ = [
     "Rows",
     "ScoreChunk",
     "Sums",
+    "all_features",
     "chunks",
     "draw_weights",
     "provisional",
@@ -210,11 +211,11 @@ class Rows:
     def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
         """Chunks are spread over threads, and their sums added in their order."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-        constants = provisional(torch.from_numpy(_all_features(self.x[:64], draws, n_threads)))
+        constants = provisional(torch.from_numpy(all_features(self.x[:64], draws, n_threads)))
         cache: list[Tensor] | None = [] if 4 * k * m * self.n_rows <= CACHE_BYTES else None
 
         def task(span: slice) -> tuple[Sums, np.ndarray | None]:
-            h = _all_features(self.x[span], draws)
+            h = all_features(self.x[span], draws)
             sums = self._sum_chunk(h if cache is None else h.copy(), span, constants)
             return sums, None if cache is None else h
 
@@ -228,6 +229,15 @@ class Rows:
                 cache.append(torch.from_numpy(h))
         assert total is not None
         return Gathered(total, constants, cache)
+
+    def summing(self, draws: Sequence[Draw], constants: Provisional) -> Iterator[Callable[[], Sums]]:
+        """Tasks that sum the rows span by span."""
+        k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
+
+        def task(span: slice) -> Sums:
+            return self._sum_chunk(all_features(self.x[span], draws), span, constants)
+
+        return (partial(task, span) for span in chunks(self.n_rows, k * m))
 
     def score(
         self,
@@ -245,7 +255,7 @@ class Rows:
             if cache is not None:
                 h = cache[number][chosen]
             else:
-                h = torch.from_numpy(_all_features(self.x[span], needed))
+                h = torch.from_numpy(all_features(self.x[span], needed))
             parts = (torch.from_numpy(a[span]) for a in (self.accepted, self.target, self.weight))
             return function(h, *parts)
 
@@ -298,7 +308,7 @@ def provisional(h: Tensor) -> Provisional:
     return Provisional(shift.float(), scale.float())
 
 
-def _all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
+def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
     """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
     starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
     out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)

@@ -22,7 +22,18 @@ from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
-__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "TuningState", "restore_generator", "tune"]
+__all__ = [
+    "Epoch",
+    "HostSession",
+    "Session",
+    "TuningResult",
+    "TuningState",
+    "outputs_of",
+    "pack_best",
+    "restore_generator",
+    "tune",
+    "unpack_best",
+]
 
 
 @dataclass(frozen=True)
@@ -149,8 +160,8 @@ def tune(
             state.best, state.best_epoch, state.waited = now, len(state.curve), 0
         state.ended = on_epoch is not None and bool(on_epoch(state.curve[-1]))
         draft.offer(saved)
-    draft.finish(lambda: replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept()))
     session.restore()
+    draft.finish(lambda: replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept()))
     return state.result()
 
 
@@ -199,7 +210,7 @@ class HostSession:
 
     def score(self) -> Score:
         scored, settings = self.validation or self.train, self.settings
-        outputs, self._moments = _outputs(
+        outputs, self._moments = outputs_of(
             self.shape, self.theta, self.train, self.validation, settings.n_threads
         )
         return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
@@ -213,29 +224,32 @@ class HostSession:
 
     def kept(self) -> dict[str, np.ndarray]:
         assert self._best is not None
-        theta, moments = self._best
-        means, variances = ([getattr(m, name) for m in moments] for name in ("mean", "variance"))
-        return {"best": theta, "means": np.concatenate(means), "variances": np.concatenate(variances)}
+        return pack_best(*self._best)
 
     def moving(self) -> dict[str, np.ndarray] | None:
         arrays = self.engine.state()
         return None if arrays is None else {"theta": self.theta} | arrays
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        best, means, variances = (
-            np.empty_like(self.theta),
-            *np.empty((2, int(self.shape.widths.sum())), np.float32),
-        )
-        for target, name in ((best, "best"), (means, "means"), (variances, "variances")):
-            fill(target, arrays, name)
-        ends = np.cumsum(self.shape.plan[:, 4])[:-1]
-        self._best = (
-            best,
-            [Moments(*pair) for pair in zip(np.split(means, ends), np.split(variances, ends), strict=True)],
-        )
+        self._best = unpack_best(self.shape, arrays)
         if "theta" in arrays:
             fill(self.theta, arrays, "theta")
             self.engine.load(arrays)
+
+
+def pack_best(theta: np.ndarray, moments: Sequence[Moments]) -> dict[str, np.ndarray]:
+    """Parameters and the statistics of each block as arrays."""
+    means, variances = ([getattr(m, name) for m in moments] for name in ("mean", "variance"))
+    return {"best": theta, "means": np.concatenate(means), "variances": np.concatenate(variances)}
+
+
+def unpack_best(shape: Shape, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, list[Moments]]:
+    """What `pack_best` has made arrays of."""
+    theta, found = np.empty(shape.size, np.float32), np.empty((2, int(shape.widths.sum())), np.float32)
+    for target, name in ((theta, "best"), (found[0], "means"), (found[1], "variances")):
+        fill(target, arrays, name)
+    parts = np.split(found, np.cumsum(shape.plan[:, 4])[:-1], axis=1)
+    return theta, [Moments(mean, variance) for mean, variance in parts]
 
 
 def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
@@ -246,7 +260,7 @@ def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
     return Moments(mean.astype(np.float32), variance.astype(np.float32))
 
 
-def _outputs(
+def outputs_of(
     shape: Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
 ) -> tuple[np.ndarray, list[Moments]]:
     """Outputs for the scored rows with statistics of the whole training set, and those statistics."""

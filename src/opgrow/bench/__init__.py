@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `deploy`, `paper`, `peers` and `ablations`."""
+"""The experiments: `opgrow bench speed`, `rows`, `stream`, `deploy`, `paper`, `peers` and `ablations`."""
 
 from __future__ import annotations
 
@@ -71,12 +71,64 @@ def rows(
     from ..devices import choose_device
     from .rows import measure_rows
 
+    _show(measure_rows(choose_device(device), _sizes(counts), inputs, memory), as_json)
+
+
+def _sizes(counts: str) -> list[int]:
     sizes = []
     for count in counts.split(","):
         if not count.strip().isdecimal() or int(count) < 100:
             raise ValueError(f"COUNTS are numbers of at least 100, separated by commas, got {counts!r}")
         sizes.append(int(count))
-    _show(measure_rows(choose_device(device), sizes, inputs, memory), as_json)
+    return sizes
+
+
+@app.command()
+def stream(
+    counts: Annotated[
+        str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")
+    ] = "100000,1000000",
+    inputs: Annotated[int, typer.Option(min=4, help="Inputs of each row.")] = 64,
+    neurons: Annotated[int, typer.Option(min=1, help="Neurons of each of the three blocks.")] = 10,
+    operators: Annotated[
+        str, typer.Option(help="few (eight operator sets), default, paper or pygop.")
+    ] = "default",
+    memory: Annotated[str, typer.Option(help="The memory_limit of the fits, such as 500MB.")] = "1GB",
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write the Parquet folders. Default: a temporary folder.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the generated data there.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="SVG file to write: time a row against the number of rows.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: as many as torch uses.")] = None,
+    as_json: _Json = False,
+) -> None:
+    """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
+    import tempfile
+
+    from ..persistence import check_writable, write_atomically
+    from .streaming import StreamRow, StreamRun, measure_stream
+    from .streaming import figure as drawn
+
+    sizes = _sizes(counts)
+    if figure is not None:
+        check_writable(figure)
+    run = StreamRun(neurons, operators, memory, jobs)
+    run.model(False, memory)._settings(True)  # refuses what cannot be, before anything is written
+    rows: list[StreamRow] = []
+
+    def remembered(measured: Iterable[StreamRow]) -> Iterable[Row]:
+        for row in measured:
+            rows.append(row)
+            yield row
+
+    with tempfile.TemporaryDirectory(prefix="opgrow-") as temporary:
+        place = Path(temporary) if folder is None else folder
+        tell = lambda line: typer.echo(line, err=True)  # noqa: E731
+        _show(remembered(measure_stream(place, sizes, inputs, run, keep, tell)), as_json)
+    if figure is not None:
+        write_atomically(figure, drawn(rows).encode())
 
 
 @app.command()

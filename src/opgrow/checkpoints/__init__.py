@@ -1,6 +1,6 @@
 """Growth that outlives its process: what is done is kept in a folder, and a later fit goes on from there."""
 
-from .folder import Folder, Identity, NoFolder, clear, holds_a_fit, opened
+from .folder import Folder, Identity, NoFolder, clear, holds_a_fit, kept_seed, opened
 from .interruption import Interrupted
 from .journal import Draft, Journal
 
@@ -13,5 +13,6 @@ __all__ = [
     "NoFolder",
     "clear",
     "holds_a_fit",
+    "kept_seed",
     "opened",
 ]

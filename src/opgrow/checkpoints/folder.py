@@ -23,7 +23,7 @@ from .interruption import Interrupted, Interruption, listening
 from .journal import FileJournal, Journal
 from .records import Record, damaged, read_record, write_record
 
-__all__ = ["Folder", "Identity", "NoFolder", "clear", "holds_a_fit", "opened"]
+__all__ = ["Folder", "Identity", "NoFolder", "clear", "holds_a_fit", "kept_seed", "opened"]
 
 FORMAT = 1
 _RUN, _LOCK = "run.json", "lock"
@@ -152,6 +152,14 @@ class Folder(NoFolder):
 def holds_a_fit(path: str | os.PathLike[str]) -> bool:
     """Whether a fit has begun in a folder."""
     return (Path(path) / _RUN).exists()
+
+
+def kept_seed(path: str | os.PathLike[str]) -> int | None:
+    """The seed of the fit that a folder holds, if it holds one."""
+    try:
+        return decode(Identity, json.loads((Path(path).expanduser() / _RUN).read_text()), {}).seed
+    except (OSError, ValueError):
+        return None  # what is wrong is said when the folder is opened
 
 
 def clear(path: str | os.PathLike[str]) -> None:

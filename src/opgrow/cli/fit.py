@@ -14,6 +14,7 @@ import typer
 
 from opgrow.assignments import parse_parameters
 from opgrow.cli import common
+from opgrow.cli.folders import fit_folder
 
 if TYPE_CHECKING:
     from opgrow.data import Table
@@ -56,7 +57,13 @@ class Scale(StrEnum):
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="Table to learn from: .csv, .csv.gz, .parquet, .npz.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table to learn from: .csv, .csv.gz, .parquet, .npz; or a folder of .parquet, .npz or .npy "
+            "files, which is read in chunks and may be larger than memory."
+        ),
+    ],
     target: Annotated[
         str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
     ] = None,
@@ -144,6 +151,27 @@ def fit(
     check_device(device)
     folder = _checkpoint_folder(checkpoint, resume, output)
     given = parse_parameters(param or [])
+    if data.is_dir():
+        if validation is not None or report is not None:
+            raise ValueError("A folder is read in chunks: --validation and --report need a table file.")
+
+        def class_of(chosen: str) -> Any:
+            face = "Classifier" if chosen == "classification" else "Regressor"
+            classes = {m: getattr(estimators, m + face) for m in Method}
+            _check_parameters(given, classes[method], classes)
+            return classes[method]
+
+        settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
+        scale = None if paper is None else paper.value
+        estimator, chosen, name, n_rows, scores, seconds = fit_folder(
+            data, target, class_of, task.value, drop or [], settings, scale, quiet
+        )
+        save(estimator, output, target=name)
+        if as_json:
+            common.print_json(_summary(estimator, output, chosen, name, n_rows, scores, seconds))
+        elif not quiet:
+            _print(estimator, output, scores, None)
+        return
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
     chosen = infer_task(values) if task is Task.auto else task.value

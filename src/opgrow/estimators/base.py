@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -38,6 +38,8 @@ from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
 from ..scores import Loss, probabilities
+from ..stream.sources import Source
+from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
     from ..report import Drawing
@@ -131,6 +133,8 @@ class GrowingEstimator(BaseEstimator):
     """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
+    #: Whether rows may be read in chunks from a `opgrow.stream.Source`.
+    _takes_sources: ClassVar[bool] = False
     network_: Network
     history_: list[GrowthStep]
     loss_: str
@@ -198,7 +202,8 @@ class GrowingEstimator(BaseEstimator):
                     if validation is None
                     else dict(zip(("eval_set X", "eval_set y"), validation, strict=True))
                 )
-                identity = self._identity(type(backend).__name__, seed, data)
+                prints = {name: fingerprint(array) for name, array in data.items()}
+                identity = self._identity(type(backend).__name__, seed, prints)
                 folder = stack.enter_context(opened(self.checkpoint_dir, self.checkpoint_seconds, identity))
                 seed = folder.seed
             rows = x, target, weight, codes, validation
@@ -206,12 +211,11 @@ class GrowingEstimator(BaseEstimator):
         self.loss_ = _name(settings.fine_tuning.loss)
         return self
 
-    def _identity(self, backend: str, seed: int, data: Mapping[str, np.ndarray]) -> Identity:
+    def _identity(self, backend: str, seed: int, data: dict[str, str]) -> Identity:
         """By what a checkpoint knows this fit again; nothing in it changes the network but what is named."""
         parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_THE_NETWORK}
-        found = {name: fingerprint(array) for name, array in data.items()}
         any_seed = self.random_state is None
-        return Identity(type(self).__name__, backend, texts(parameters), found, seed, any_seed)
+        return Identity(type(self).__name__, backend, texts(parameters), data, seed, any_seed)
 
     def _fit_rows(
         self,
@@ -388,6 +392,9 @@ class GrowingEstimator(BaseEstimator):
 
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
+        if isinstance(x, Source):
+            outputs = [self._network_outputs(self.network_, chunk.x) for chunk in chunks_for(self, x)]
+            return np.concatenate(outputs)
         x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
         return self._network_outputs(self.network_, x)
 
@@ -504,17 +511,24 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
     class_weight: Any
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Grow a network that classifies.
 
         Parameters
         ----------
         X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         eval_set : pair (X, y), optional
             Validation data; replaces the split of ``validation_fraction``.
         """
+        source = as_source(self, X, y, sample_weight)
+        if source is not None:
+            classes = fit_source(self, source, eval_set, classification=True).preparation.classes
+            assert classes is not None
+            self.classes_ = classes
+            return self
         x, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -546,6 +560,12 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         outputs = self._outputs(X)
         return self.classes_[outputs.argmax(axis=1)]
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on rows and their classes, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        return super().score(X, y, sample_weight)
+
 
 class RegressorFace(RegressorMixin, GrowingEstimator):
     """Fits and predicts one or several numeric targets."""
@@ -558,17 +578,23 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Grow a network for one or several numeric targets.
 
         Parameters
         ----------
         X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         eval_set : pair (X, y), optional
             Validation data; replaces the split of ``validation_fraction``.
         """
+        source = as_source(self, X, y, sample_weight)
+        if source is not None:
+            opened = fit_source(self, source, eval_set, classification=False)
+            self.n_targets_, self.single_target_ = opened.preparation.n_outputs, opened.y_ndim == 1
+            return self
         options = {"multi_output": True, "y_numeric": True}
         x, y, weight = self._validated(X, y, sample_weight, **options)
         held = self._eval_rows(eval_set, **options)
@@ -591,3 +617,9 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R2 on rows and their targets, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        return super().score(X, y, sample_weight)

@@ -25,6 +25,7 @@ from ..parameters import (
     values,
 )
 from ..search import SCORES, SearchSettings
+from ..stream.limits import check_memory_limit
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .presets import n_networks, preset_of, student_follows, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
@@ -47,6 +48,8 @@ _RIDGES = (0.1, 1.0, 10.0)
 
 class BlockEstimator(GrowingEstimator):
     """The parameters of the family and what they mean."""
+
+    _takes_sources = True
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class BlockEstimator(GrowingEstimator):
         standardize: bool = True,
         device: str = "auto",
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
         checkpoint_dir: Any = None,
@@ -177,6 +181,7 @@ class BlockEstimator(GrowingEstimator):
 def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
     preset = preset_of(p)
+    check_memory_limit(p.memory_limit)
     check_integer("n_draws", p.n_draws, 1)
     for name in ("block_threshold", "layer_threshold"):
         check_number(name, getattr(p, name), -np.inf, np.inf)
