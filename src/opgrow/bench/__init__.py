@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opgrow.texts import printable
+
 if TYPE_CHECKING:
     from .runs import Run
     from .speed import Row
@@ -182,7 +184,7 @@ app.command(
 def _run_study(given: dict[str, Any]) -> None:
     """Run what a command asks for; ``given`` are its options by name."""
     from ..parameters import n_threads
-    from ..persistence import write_atomically
+    from ..persistence import write_together
     from .budget import parse_duration
     from .models import model_names
     from .page import page
@@ -214,18 +216,18 @@ def _run_study(given: dict[str, Any]) -> None:
             what = f"{100 * result['accuracy']:.1f} % in {result['seconds']:.2f} s"
         else:
             what = f"{result['status']}: {result['message']}"
-        typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
+        line = f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}"
+        typer.echo(printable(line), err=True)
 
     results = run_study(study, tell)
     tables = as_markdown(tables_of(results, study.rules, study.inner))
     if select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
-    write_atomically(out / "results.csv", as_csv(results).encode())
-    write_atomically(out / "tables.md", tables.encode())
-    command = f"opgrow {shlex.join(sys.argv[1:])}"
-    write_atomically(out / "index.html", page(study, results, command).encode())
+    shown = page(study, results, f"opgrow {shlex.join(sys.argv[1:])}")
+    texts = {"results.csv": as_csv(results), "tables.md": tables, "index.html": shown}
+    write_together({out / name: text.encode() for name, text in texts.items()})
     if given["as_json"]:
         found = summarize(results, study.rules.summary)
         typer.echo(json.dumps({"results": found, "select": select, "inner": given["inner"]}))
     else:
-        typer.echo(tables)
+        typer.echo(printable(tables))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opgrow.cli import common
+from opgrow.texts import printable
 
 if TYPE_CHECKING:
     from opgrow.persistence import ModelFile
@@ -42,7 +44,8 @@ def predict(
         check_writable(output)
     content = _csv(_rows(read(model), read_table(data), proba))
     if output == "-":
-        typer.echo(content, nl=False)
+        # A file or another program gets the labels as they are.
+        typer.echo(printable(content) if sys.stdout.isatty() else content, nl=False)
     else:
         write_atomically(output, content.encode())
 
