@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `deploy`, `paper`, `peers` and `ablations`."""
+"""The experiments: `opgrow bench speed`, `rows`, `memory`, `deploy`, `paper`, `peers` and `ablations`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from opgrow.texts import printable
 
 if TYPE_CHECKING:
+    from .memory import Measured
     from .runs import Run
     from .speed import Row
 
@@ -82,6 +83,34 @@ def rows(
 
 
 @app.command()
+def memory(
+    sizes: Annotated[
+        str, typer.Argument(help="ROWSxINPUTSxCLASSES, separated by commas.", metavar="SIZES")
+    ] = "1000x10x2,20000x50x100,20000x512x10,200000x100x10",
+    methods: Annotated[
+        str, typer.Option(help="Names of methods, separated by commas.")
+    ] = "HeMLGOP,HoMLGOP,HeMLRN,HoMLRN,POP,POPFast,POPMemO,POPMemH,PMLP,PLN,BLS",
+    seconds: Annotated[float, typer.Option(min=1, help="Time after which the growth of a fit ends.")] = 60,
+    as_json: _Json = False,
+) -> None:
+    """Measure the memory of whole fits on the CPU beside what 'opgrow fit --dry-run' says before."""
+    import tempfile
+
+    from ..cli.fit import Method
+    from .memory import Measured, measure_memory, parse_sizes
+
+    names = [name.strip() for name in methods.split(",")]
+    unknown = next((name for name in names if name not in set(Method)), None)
+    if unknown is not None:
+        raise ValueError(f"unknown method {unknown!r}; known are: {', '.join(Method)}")
+    given = parse_sizes(sizes)
+    with tempfile.TemporaryDirectory() as folder:
+        if not as_json:
+            typer.echo(Measured.HEAD)
+        _show(measure_memory(given, names, seconds, Path(folder)), as_json)
+
+
+@app.command()
 def deploy(
     data: _Data = None,
     dataset: Annotated[
@@ -107,7 +136,7 @@ def deploy(
     typer.echo(json.dumps(found.plain()) if as_json else found.markdown())
 
 
-def _show(measured: Iterable[Row], as_json: bool) -> None:
+def _show(measured: Iterable[Row | Measured], as_json: bool) -> None:
     """Print each measurement as it comes, or all of them as JSON."""
     found = []
     for row in measured:

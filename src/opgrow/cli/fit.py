@@ -106,6 +106,12 @@ def fit(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")
     ] = "auto",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Check data and parameters, print what would be done and its memory, and stop."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
@@ -115,6 +121,7 @@ def fit(
     'opgrow predict' takes tables like this one.
     """
     from opgrow import estimators
+    from opgrow.cli.plan import MemoryWatch, Planned, show_plan
     from opgrow.data import TableEncoder, infer_task, read_table
     from opgrow.devices import check_device
     from opgrow.persistence import check_writable, save
@@ -127,6 +134,7 @@ def fit(
     given = parse_parameters(param or [])
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
+    values = values.copy()  # a column of a matrix would keep the whole matrix
     chosen = infer_task(values) if task is Task.auto else task.value
     face = "Classifier" if chosen == "classification" else "Regressor"
     classes = {m: getattr(estimators, m + face) for m in Method}
@@ -135,27 +143,34 @@ def fit(
     features = _features(table, name, drop or [])
     encoder = TableEncoder()
     x, y = encoder.fit_transform(features), _target(values, chosen, name)
+    del table, features
     held = None
     if validation is not None:
         rows = read_table(validation)
         held_values = common.target_column(rows, name, repr(str(validation)))[1]
-        held = encoder.transform(rows), held_values
+        held = encoder.transform(rows), held_values.copy()
+        del rows, held_values
     if isinstance(given.get("class_weight"), dict):
         given["class_weight"] = _class_weight(given["class_weight"], y)
     settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()
+    eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
+    watch = MemoryWatch(estimator, x, y, eval_set, dry_run, quiet)
     with Progress() as progress:
-        estimator.set_params(callbacks=None if quiet else [progress])
-        eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
-        estimator.fit(x, y, eval_set=eval_set)
+        estimator.set_params(callbacks=[watch] if quiet or dry_run else [watch, progress])
+        try:
+            estimator.fit(x, y, eval_set=eval_set)
+        except Planned:
+            show_plan(watch.forecast, estimator, output, chosen, name, as_json)
+            return
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
+    save(estimator, output, encoder, target=name)  # first of all: what follows may fail
     scores = {"training": common.scores(estimator, x, values, name)}
     if held is not None:
         scores["validation"] = common.scores(estimator, *held, name)
-    save(estimator, output, encoder, target=name)
     if report is not None:
         from opgrow.report import write_report
 
