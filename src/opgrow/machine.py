@@ -8,6 +8,8 @@ from pathlib import Path
 
 __all__ = ["available_bytes", "peak_bytes", "resident_bytes"]
 
+_GROUPS = Path("/sys/fs/cgroup")
+
 
 def resident_bytes() -> int | None:
     """What this process has in memory now, or None where the system does not say."""
@@ -42,14 +44,13 @@ def _of_machine() -> int | None:
 
 def _of_container() -> int | None:
     """The limit of the control group, where there is one, without what its processes have."""
-    folder = Path("/sys/fs/cgroup")
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
         try:
-            most, now = (int((folder / name).read_text()) for name in (limit, used))
-            statistics = (folder / Path(limit).parent / "memory.stat").read_text().splitlines()
+            most, now = (int((_GROUPS / name).read_text()) for name in (limit, used))
+            statistics = (_GROUPS / Path(limit).parent / "memory.stat").read_text().splitlines()
             # Pages of files are given back when they are needed.
             files = next(int(line.split()[1]) for line in statistics if line.startswith("inactive_file "))
         except (OSError, ValueError, StopIteration):  # no limit reads "max"

@@ -106,7 +106,7 @@ def plan_fit(
     each = growth_bytes(member, estimator._method, sizes)
     # Networks side by side share what searches may keep.
     kept = search_cache(member, sizes)
-    growth = side_by_side * (each - kept) + min(side_by_side * kept, TOTAL_BYTES)
+    growth = side_by_side * each - max(0, side_by_side * kept - TOTAL_BYTES)
     largest = (
         n_networks * (n_parameters(member, estimator._method, n_features, n_outputs) - n_outputs) + n_outputs
     )
@@ -194,9 +194,7 @@ def growth_bytes(settings: GrowthSettings, method: Method, sizes: Sizes) -> int:
 
 @growth_bytes.register
 def _(settings: BlockSettings, method: Method, sizes: Sizes) -> int:
-    width = max(settings.max_neurons, 1)
-    first = min(settings.n_min, width)
-    later = min(settings.n_step, max(width - first, 1))
+    width, first, later = _block_sizes(settings)
     # Features are joined with those of a new block, so that they are there twice; of a layer below, once.
     features = SINGLE * sizes.n_all * width * (2 + (settings.max_layers > 1))
     searches = (_search(settings, sizes, 0, first), _search(settings, sizes, width - later, later))
@@ -207,9 +205,15 @@ def search_cache(settings: Any, sizes: Sizes) -> int:
     """Bytes of candidates' features that the search of a network may keep; 0 where they are too many."""
     if not isinstance(settings, BlockSettings):
         return 0
-    sized = (settings.n_min, settings.n_step)
-    sizes_kept = (SINGLE * _n_candidates(settings) * m * sizes.n_rows for m in sized)
-    return max((size for size in sizes_kept if size <= CACHE_BYTES), default=0)
+    of_blocks = (SINGLE * _n_candidates(settings) * m * sizes.n_rows for m in _block_sizes(settings)[1:])
+    return max((size for size in of_blocks if size <= CACHE_BYTES), default=0)
+
+
+def _block_sizes(settings: BlockSettings) -> tuple[int, int, int]:
+    """Neurons of a layer, of its first block and of a later one."""
+    width = max(settings.max_neurons, 1)
+    first = min(settings.n_min, width)
+    return width, first, min(settings.n_step, max(width - first, 1))
 
 
 def _n_candidates(settings: BlockSettings) -> int:

@@ -20,7 +20,7 @@ __all__ = ["Measured", "measure_memory", "parse_sizes"]
 _MIB = 1 << 20
 #: Runs a command and adds, as the last line of its standard error, the most KiB that it has had.
 _MEASURING = """
-import os, resource, subprocess, sys
+import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 unit = 1024 if sys.platform == "darwin" else 1
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // unit, file=sys.stderr)
@@ -90,9 +90,10 @@ def _write(path: Path, rows: int, inputs: int, classes: int) -> None:
 
 
 def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: float) -> Measured:
-    from ..estimators import __dict__ as estimators
+    from .. import estimators
+    from ..persistence import read
 
-    known = estimators[f"{method}Classifier"]().get_params()
+    known = getattr(estimators, f"{method}Classifier")().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}
     options = [f"--param={name}={value}" for name, value in short.items() if name in known]
     model = table.with_suffix(".safetensors")
@@ -100,8 +101,6 @@ def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: fl
     fit += ["--method", method, "--device", "cpu", "--output", str(model), "--json", *options]
     plan = json.loads(_run([*fit, "--dry-run"]).stdout)
     kib = int(_run([sys.executable, "-c", _MEASURING, *fit, "--quiet"]).stderr.split()[-1])
-    from ..persistence import read
-
     topology = read(model).estimator.network_.topology()
     model.unlink()
     return Measured(method, *sizes, plan["memory"]["peak"] // _MIB, kib * 1024 // _MIB, topology)
