@@ -103,7 +103,7 @@ def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
     source = Path(path).expanduser()
     if source.suffix != ".c":
         raise ValueError(f"The C file must end in '.c', got {source.name!r}.")
-    if not source.name.isprintable() or '"' in source.name or "\\" in source.name:
+    if not source.name.isprintable() or any(mark in source.name for mark in ('"', "\\", "??")):
         raise ValueError(f"The file name {source.name!r} cannot stand in an #include.")
     if name is None:
         return source, c_text.check_name(source.stem, "without name=..., the file name")
