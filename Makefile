@@ -9,7 +9,7 @@ COUNT ?= 10000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz docs lint format clean
+.PHONY: help env demo test fuzz audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: lint  ## lint, types, tests and the examples in the docstrings, on all cor
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
 	OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -rP --numprocesses auto tests/fuzz
+
+audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
+	@$(BIN)/python .ci/audit.py constraints.txt
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site
