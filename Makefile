@@ -10,7 +10,7 @@ KILLS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz torture docs lint format clean
+.PHONY: help env demo test fuzz torture audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
 
 torture: env  ## kill 200 fits at random moments, resume them, compare the networks (KILLS=..., SEED=...)
 	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
+
+audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
+	@$(BIN)/python .ci/audit.py constraints.txt
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site

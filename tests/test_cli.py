@@ -422,13 +422,13 @@ def test_a_failing_write_leaves_the_old_files(
     output.write_text("old")
 
     def fail(*arguments: Any) -> None:
-        raise OSError(28, "No space left on device", "out")
+        raise OSError(28, "No space left on device", "a part beside it")
 
     monkeypatch.setattr(os, "replace", fail)
     fit = ("fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output, *RANDOM)
-    assert refused(*fit) == "No space left on device: out"
+    assert refused(*fit) == f"No space left on device: {output}"
     predict = ("predict", folder / "m.safetensors", folder / "test.csv", "-o", output)
-    assert refused(*predict) == "No space left on device: out"
+    assert refused(*predict) == f"No space left on device: {output}"
     assert output.read_text() == "old"
     assert list(tmp_path.iterdir()) == [output]
 

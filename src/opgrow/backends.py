@@ -258,7 +258,7 @@ class HostBackend:
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        return moments(x if rows is None else x[rows], weight)
+        return moments(x, weight, rows=rows)
 
     def problem(
         self,
@@ -269,7 +269,7 @@ class HostBackend:
         constants: tuple[np.ndarray, np.ndarray],
         validation: Problem | None,
     ) -> Problem:
-        inputs = standardized(x if rows is None else x[rows], *constants)
+        inputs = standardized(x, *constants, rows=rows)
         return Problem(inputs, target, weight, validation)
 
     def part(self, problem: Problem) -> HostPart:

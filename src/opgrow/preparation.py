@@ -32,23 +32,30 @@ def as_array(data: Any) -> Any:
     return data
 
 
-def _chunks(x: np.ndarray) -> Iterator[slice]:
+def _chunks(x: np.ndarray, rows: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
+    """Where each chunk of the chosen rows (None: all) belongs among them, and its values in float64."""
     size = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))
-    for start in range(0, len(x), size):
-        yield slice(start, start + size)
+    for start in range(0, len(x) if rows is None else len(rows), size):
+        span = slice(start, start + size)
+        yield span, x[span if rows is None else rows[span]].astype(np.float64)
 
 
-def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and scale of each column; the scale of a constant column is 1."""
+def moments(
+    x: np.ndarray, weight: np.ndarray, what: str = "X", rows: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and scale of each column; the scale of a constant column is 1.
+
+    ``rows`` are those that count, None for all, and ``weight`` has a value for each of them.
+    """
     total = weight.sum(dtype=np.float64)
     mean = np.zeros(x.shape[1])
-    for rows in _chunks(x):
+    for span, values in _chunks(x, rows):
         with np.errstate(over="ignore", invalid="ignore"):
-            mean += weight[rows] @ x[rows].astype(np.float64) / total
+            mean += weight[span] @ values / total
     variance = np.zeros(x.shape[1])
-    for rows in _chunks(x):
+    for span, values in _chunks(x, rows):
         with np.errstate(over="ignore", invalid="ignore"):
-            variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
+            variance += weight[span] @ np.square(values - mean) / total
     return mean, scale_of(mean, variance, float(total), what)
 
 
@@ -67,11 +74,13 @@ def scale_of(mean: np.ndarray, variance: np.ndarray, total: float, what: str = "
     return scale
 
 
-def standardized(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """(x - mean) / scale as a new float32 array."""
-    out = np.empty(x.shape, np.float32)
-    for rows in _chunks(x):
-        out[rows] = (x[rows].astype(np.float64) - mean) / scale
+def standardized(
+    x: np.ndarray, mean: np.ndarray, scale: np.ndarray, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """(x - mean) / scale of some rows (None: all) as a new float32 array."""
+    out = np.empty((len(x) if rows is None else len(rows), x.shape[1]), np.float32)
+    for span, values in _chunks(x, rows):
+        out[span] = (values - mean) / scale
     return out
 
 

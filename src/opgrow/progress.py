@@ -31,6 +31,7 @@ from .events import (
     StepFinished,
 )
 from .scores import Score
+from .texts import plain_console
 
 __all__ = ["STEP_COLUMNS", "Progress", "growth_table", "step_cells"]
 
@@ -90,7 +91,7 @@ class Progress(Callback):
         if self._display is not None and self._display.expects(event):
             return
         self.close()
-        console = self.console or Console(stderr=True)
+        console = self.console or plain_console(stderr=True)
         if not (self.force or _is_terminal(console)):
             return
         self._display = _Display(console, event)

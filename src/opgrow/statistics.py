@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .cache import Reservation, reserve
 from .kernels import reference
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
@@ -34,7 +35,7 @@ __all__ = [
     "provisional",
 ]
 
-#: Bytes of candidate features that may be kept between the two passes of a search.
+#: Bytes of candidate features that one search may keep between its two passes.
 CACHE_BYTES = 1 << 29
 #: Bytes of candidate features in a chunk of rows.
 CHUNK_BYTES = 1 << 25
@@ -84,11 +85,12 @@ class Provisional:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the first pass leaves: sums, and the raw features of all chunks if they fit into the cache."""
+    """What the first pass leaves: sums, and the raw features of all chunks if there is room for them."""
 
     sums: Sums
     provisional: Provisional
     cache: list[Tensor] | None
+    reservation: Reservation | None = None
 
 
 #: From raw features (k, m, n), accepted features (n, p), targets (n, C) and weights (n,) to summed scores
@@ -212,7 +214,9 @@ class Rows:
         """Chunks are spread over threads, and their sums added in their order."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
         constants = provisional(torch.from_numpy(all_features(self.x[:64], draws, n_threads)))
-        cache: list[Tensor] | None = [] if 4 * k * m * self.n_rows <= CACHE_BYTES else None
+        size = 4 * k * m * self.n_rows
+        reservation = reserve(size) if size <= CACHE_BYTES else None
+        cache: list[Tensor] | None = None if reservation is None else []
 
         def task(span: slice) -> tuple[Sums, np.ndarray | None]:
             h = all_features(self.x[span], draws)
@@ -228,7 +232,7 @@ class Rows:
             if cache is not None and h is not None:
                 cache.append(torch.from_numpy(h))
         assert total is not None
-        return Gathered(total, constants, cache)
+        return Gathered(total, constants, cache, reservation)
 
     def summing(self, draws: Sequence[Draw], constants: Provisional) -> Iterator[Callable[[], Sums]]:
         """Tasks that sum the rows span by span."""

@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `stream`, `deploy`, `paper`, `peers` and `ablations`."""
+"""The experiments: `opgrow bench speed`, `rows`, `stream`, `memory`, `deploy`, `paper`, `peers` ..."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opgrow.texts import printable
+
 if TYPE_CHECKING:
+    from .memory import Measured
     from .runs import Run
     from .speed import Row
 
@@ -132,6 +135,34 @@ def stream(
 
 
 @app.command()
+def memory(
+    sizes: Annotated[
+        str, typer.Argument(help="ROWSxINPUTSxCLASSES, separated by commas.", metavar="SIZES")
+    ] = "1000x10x2,20000x50x100,20000x512x10,200000x100x10",
+    methods: Annotated[
+        str, typer.Option(help="Names of methods, separated by commas.")
+    ] = "HeMLGOP,HoMLGOP,HeMLRN,HoMLRN,POP,POPFast,POPMemO,POPMemH,PMLP,PLN,BLS",
+    seconds: Annotated[float, typer.Option(min=1, help="Time after which the growth of a fit ends.")] = 60,
+    as_json: _Json = False,
+) -> None:
+    """Measure the memory of whole fits on the CPU beside what 'opgrow fit --dry-run' says before."""
+    import tempfile
+
+    from ..cli.fit import Method
+    from .memory import Measured, measure_memory, parse_sizes
+
+    names = [name.strip() for name in methods.split(",")]
+    unknown = next((name for name in names if name not in set(Method)), None)
+    if unknown is not None:
+        raise ValueError(f"unknown method {unknown!r}; known are: {', '.join(Method)}")
+    given = parse_sizes(sizes)
+    with tempfile.TemporaryDirectory() as folder:
+        if not as_json:
+            typer.echo(Measured.HEAD)
+        _show(measure_memory(given, names, seconds, Path(folder)), as_json)
+
+
+@app.command()
 def deploy(
     data: _Data = None,
     dataset: Annotated[
@@ -157,7 +188,7 @@ def deploy(
     typer.echo(json.dumps(found.plain()) if as_json else found.markdown())
 
 
-def _show(measured: Iterable[Row], as_json: bool) -> None:
+def _show(measured: Iterable[Row | Measured], as_json: bool) -> None:
     """Print each measurement as it comes, or all of them as JSON."""
     found = []
     for row in measured:
@@ -234,7 +265,7 @@ app.command(
 def _run_study(given: dict[str, Any]) -> None:
     """Run what a command asks for; ``given`` are its options by name."""
     from ..parameters import n_threads
-    from ..persistence import write_atomically
+    from ..persistence import write_together
     from .budget import parse_duration
     from .models import model_names
     from .page import page
@@ -266,18 +297,18 @@ def _run_study(given: dict[str, Any]) -> None:
             what = f"{100 * result['accuracy']:.1f} % in {result['seconds']:.2f} s"
         else:
             what = f"{result['status']}: {result['message']}"
-        typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
+        line = f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}"
+        typer.echo(printable(line), err=True)
 
     results = run_study(study, tell)
     tables = as_markdown(tables_of(results, study.rules, study.inner))
     if select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
-    write_atomically(out / "results.csv", as_csv(results).encode())
-    write_atomically(out / "tables.md", tables.encode())
-    command = f"opgrow {shlex.join(sys.argv[1:])}"
-    write_atomically(out / "index.html", page(study, results, command).encode())
+    shown = page(study, results, f"opgrow {shlex.join(sys.argv[1:])}")
+    texts = {"results.csv": as_csv(results), "tables.md": tables, "index.html": shown}
+    write_together({out / name: text.encode() for name, text in texts.items()})
     if given["as_json"]:
         found = summarize(results, study.rules.summary)
         typer.echo(json.dumps({"results": found, "select": select, "inner": given["inner"]}))
     else:
-        typer.echo(tables)
+        typer.echo(printable(tables))

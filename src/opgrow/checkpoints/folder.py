@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .._version import __version__
+from ..atomic import write_atomically
 from .codec import decode, encode
 from .interruption import Interrupted, Interruption, listening
 from .journal import FileJournal, Journal
@@ -121,8 +122,6 @@ class Folder(NoFolder):
 
     def claim(self, identity: Identity) -> None:
         """Begin the fit here, or find out that it was begun here."""
-        from ..persistence import write_atomically
-
         for part in self.path.glob(".*.tmp"):  # what a process that was killed has left
             part.unlink(missing_ok=True)
         run = self.path / _RUN

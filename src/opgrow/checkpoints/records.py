@@ -10,6 +10,7 @@ from typing import Any
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
+from ..atomic import write_atomically
 from .codec import decode, encode
 
 __all__ = ["Record", "read_record", "write_record"]
@@ -40,8 +41,6 @@ class Record:
 
 def write_record(path: Path, record: Record, value: Any) -> None:
     """Write a file that is there as a whole or not at all."""
-    from ..persistence import write_atomically
-
     plain, arrays = encode(value)
     about, _ = encode(record)
     text = json.dumps({"record": about, "value": plain}, allow_nan=False, separators=(",", ":"))

@@ -38,9 +38,9 @@ WIDE = 120
 
 def console() -> Console:
     """Standard output for tables; wide where no terminal limits it."""
-    from rich.console import Console
+    from opgrow.texts import plain_console
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+    return plain_console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def print_json(data: dict[str, Any]) -> None:

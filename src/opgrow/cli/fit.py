@@ -130,6 +130,12 @@ def fit(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")
     ] = "auto",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Check data and parameters, print what would be done and its memory, and stop."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
@@ -140,6 +146,7 @@ def fit(
     """
     from opgrow import estimators
     from opgrow.checkpoints import clear
+    from opgrow.cli.plan import MemoryWatch, Planned, show_plan
     from opgrow.data import TableEncoder, infer_task, read_table
     from opgrow.devices import check_device
     from opgrow.persistence import check_writable, save
@@ -149,11 +156,15 @@ def fit(
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)
-    folder = _checkpoint_folder(checkpoint, resume, output)
+    folder = None if dry_run else _checkpoint_folder(checkpoint, resume, output)
     given = parse_parameters(param or [])
     if data.is_dir():
         if validation is not None or report is not None:
             raise ValueError("A folder is read in chunks: --validation and --report need a table file.")
+        if dry_run:
+            raise ValueError(
+                "A folder is read in chunks, by -p memory_limit=...: --dry-run needs a table file."
+            )
 
         def class_of(chosen: str) -> Any:
             face = "Classifier" if chosen == "classification" else "Regressor"
@@ -161,12 +172,15 @@ def fit(
             _check_parameters(given, classes[method], classes)
             return classes[method]
 
-        settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
+        settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
         scale = None if paper is None else paper.value
-        estimator, chosen, name, n_rows, scores, seconds = fit_folder(
-            data, target, class_of, task.value, drop or [], settings, scale, quiet
-        )
+        with _saved_on_signals(folder):
+            estimator, chosen, name, n_rows, scores, seconds = fit_folder(
+                data, target, class_of, task.value, drop or [], settings, scale, quiet
+            )
         save(estimator, output, target=name)
+        if folder is not None:
+            clear(folder)
         if as_json:
             common.print_json(_summary(estimator, output, chosen, name, n_rows, scores, seconds))
         elif not quiet:
@@ -174,6 +188,7 @@ def fit(
         return
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
+    values = values.copy()  # a column of a matrix would keep the whole matrix
     chosen = infer_task(values) if task is Task.auto else task.value
     face = "Classifier" if chosen == "classification" else "Regressor"
     classes = {m: getattr(estimators, m + face) for m in Method}
@@ -182,28 +197,35 @@ def fit(
     features = _features(table, name, drop or [])
     encoder = TableEncoder()
     x, y = encoder.fit_transform(features), _target(values, chosen, name)
+    del table, features
     held = None
     if validation is not None:
         rows = read_table(validation)
         held_values = common.target_column(rows, name, repr(str(validation)))[1]
-        held = encoder.transform(rows), held_values
+        held = encoder.transform(rows), held_values.copy()
+        del rows, held_values
     if isinstance(given.get("class_weight"), dict):
         given["class_weight"] = _class_weight(given["class_weight"], y)
     settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()
+    eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
+    watch = MemoryWatch(estimator, x, y, eval_set, dry_run, quiet)
     with Progress() as progress:
-        estimator.set_params(callbacks=None if quiet else [progress])
-        eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
-        with _saved_on_signals(folder):
-            estimator.fit(x, y, eval_set=eval_set)
+        estimator.set_params(callbacks=[watch] if quiet or dry_run else [watch, progress])
+        try:
+            with _saved_on_signals(folder):
+                estimator.fit(x, y, eval_set=eval_set)
+        except Planned:
+            show_plan(watch.forecast, estimator, output, chosen, name, as_json)
+            return
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
+    save(estimator, output, encoder, target=name)  # first of all: what follows may fail
     scores = {"training": common.scores(estimator, x, values, name)}
     if held is not None:
         scores["validation"] = common.scores(estimator, *held, name)
-    save(estimator, output, encoder, target=name)
     if folder is not None:
         clear(folder)
     if report is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 
 from opgrow.cli import common
 from opgrow.cli.folders import model_inputs, prediction_lines, targets
+from opgrow.texts import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +60,8 @@ def predict(
         content = [_csv(loaded, common.inputs(loaded, read_table(data)), proba).encode()]
     if output == "-":
         for part in content:
-            typer.echo(part, nl=False)
+            # A file or another program gets the labels as they are.
+            typer.echo(printable(part.decode()) if sys.stdout.isatty() else part, nl=False)
     else:
         write_atomically(output, content)
 

@@ -36,13 +36,14 @@ from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
-from ..preparation import as_array, moments, one_hot, split_rows
+from ..preparation import as_array, moments, one_hot, split_rows, standardized
 from ..scores import Loss, probabilities
 from ..stream.sources import Source
 from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
     from ..report import Drawing
+    from ..resources import Plan
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
@@ -179,6 +180,24 @@ class GrowingEstimator(BaseEstimator):
 
     # --- fitting ---
 
+    def plan(self, n_rows: int, n_features: int, n_outputs: int = 2) -> Plan:
+        """What `fit` would do with data of these sizes and the memory that it would take; nothing is fitted.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        n_outputs : int, default=2
+            Classes, or targets of a regressor.
+
+        Returns
+        -------
+        Plan
+            Rows, networks, parameters at most, and the bytes of data and growth; see `opgrow.resources`.
+        """
+        from ..resources import plan_fit
+
+        return plan_fit(self, n_rows, n_features, n_outputs, isinstance(self, ClassifierMixin))
+
     def _fit(
         self,
         x: np.ndarray,
@@ -250,7 +269,7 @@ class GrowingEstimator(BaseEstimator):
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
             share = (weight / weight.mean()).astype(np.float32)
-            scaled = np.ascontiguousarray((target - shift) / spread, np.float32)
+            scaled = standardized(target, shift, spread)
             return backend.problem(x, rows, scaled, share, constants, validation)
 
         def problem_of(division: _Division) -> Problem:

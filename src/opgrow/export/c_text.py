@@ -80,9 +80,8 @@ def string(text: str) -> str:
 def safe_comment(text: str) -> str:
     """Text of others that cannot end, or confuse, the comment that it stands in."""
     text = "".join(c if c.isprintable() else "?" for c in text)
-    for pair in ("*/", "/*", "??"):
-        text = text.replace(pair, f"{pair[0]} {pair[1]}")
-    return text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
+    text = re.sub(r"\?(?=\?)", "? ", text.replace("\\", "/"))  # neither trigraphs nor continued lines
+    return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text)
 
 
 def comment(lines: Sequence[str]) -> str:
