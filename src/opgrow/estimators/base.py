@@ -35,6 +35,7 @@ from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows
+from ..process import torch_random_state_kept
 from ..scores import Loss, probabilities
 
 if TYPE_CHECKING:
@@ -187,10 +188,11 @@ class GrowingEstimator(BaseEstimator):
             divisions = self._divisions(len(x), codes, n_networks, np.random.default_rng([seed, 0]))
         # One network learns nothing of its validation rows; to several each row is known to most of them.
         seen = divisions[0][0] if n_networks == 1 else None
-        shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
-        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
-        if self.standardize:
-            constants = backend.moments(x, seen, _taken(weight, seen))
+        with backend.running():  # sums of many rows are rounded in another way by more threads
+            shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
+            constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+            if self.standardize:
+                constants = backend.moments(x, seen, _taken(weight, seen))
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
@@ -290,7 +292,7 @@ class GrowingEstimator(BaseEstimator):
                 stack.callback(callback.close)
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
-            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(torch_random_state_kept())
             parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
             listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows))
             tasks = [
