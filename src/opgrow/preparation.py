@@ -71,7 +71,8 @@ def standardized(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarr
     """(x - mean) / scale as a new float32 array."""
     out = np.empty(x.shape, np.float32)
     for rows in _chunks(x):
-        out[rows] = (x[rows].astype(np.float64) - mean) / scale
+        with np.errstate(over="ignore"):  # the growth refuses what does not fit into single precision
+            out[rows] = (x[rows].astype(np.float64) - mean) / scale
     return out
 
 

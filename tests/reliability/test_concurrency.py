@@ -1,4 +1,4 @@
-"""Fits, predictions and files at the same time: the same results as alone, bit for bit, and no waiting for ever."""
+"""Fits, predictions and files at the same time: what comes of them alone, bit for bit, and no deadlock."""
 
 from __future__ import annotations
 

@@ -177,6 +177,7 @@ class GrowingEstimator(BaseEstimator):
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
         backend = choose_backend(self.device, x.size, settings.n_threads)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        weight = weight / weight.max()  # only ratios count, and sums of these are finite
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
