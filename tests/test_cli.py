@@ -218,6 +218,13 @@ def test_whole_numbers_are_classes_and_print_as_in_the_file(tmp_path: Path) -> N
     assert json.loads(run("evaluate", model, data, "--json").stdout)["scores"]["accuracy"] > 0.8
 
 
+def test_labels_that_no_integer_holds_stay_apart(tmp_path: Path) -> None:
+    rows = [[i % 2, [1e300, 1e301][i % 2]] for i in range(40)]
+    data, model = write_csv(tmp_path / "far.csv", ["x", "target"], rows), tmp_path / "far.safetensors"
+    run("fit", data, *RANDOM, "-q", "-o", model)
+    assert json.loads(run("evaluate", model, data, "--json").stdout)["scores"]["accuracy"] == 1
+
+
 def test_fractions_may_be_classes_too(tmp_path: Path) -> None:
     x, y = load_iris(return_X_y=True)
     rows = [[*row, (0.5, 1, 1.5)[code]] for row, code in zip(x.tolist(), y, strict=True)]
@@ -379,6 +386,9 @@ def test_errors_of_usage_and_input_are_one_line(folder: Path, tmp_path: Path) ->
     assert "Cannot tell the format" in refused("fit", tmp_path / "none.doc")
     assert "There is no folder" in refused(*fit[:-1], tmp_path / "no" / "m.safetensors")
     assert "not a file that can be replaced" in refused(*fit[:-1], tmp_path)
+    assert "is the table itself" in refused(*fit[:-1], train)
+    assert "is the table itself" in refused("predict", model, train, "-o", train)
+    assert "is the model file itself" in refused("predict", model, train, "-o", model)
     assert "There is no file" in refused("inspect", tmp_path / "none")
     assert "is not a complete safetensors file" in refused("inspect", train)
     assert "lacks 'age'" in refused("predict", model, write_csv(tmp_path / "t.csv", ["a"], [[1]]))

@@ -80,7 +80,8 @@ def standardized(
     """(x - mean) / scale of some rows (None: all) as a new float32 array."""
     out = np.empty((len(x) if rows is None else len(rows), x.shape[1]), np.float32)
     for span, values in _chunks(x, rows):
-        out[span] = (values - mean) / scale
+        with np.errstate(over="ignore"):  # the growth refuses what does not fit into single precision
+            out[span] = (values - mean) / scale
     return out
 
 

@@ -88,7 +88,8 @@ def labels(values: np.ndarray) -> np.ndarray:
     """A column as class labels: whole numbers as integers, everything else as text."""
     import numpy as np
 
-    if values.dtype != object and np.all(values == np.round(values)):
+    whole = values.dtype != object and np.all(values == np.round(values))
+    if whole and np.abs(values).max() < 2**53:  # from there on, numbers of a table are not exact
         return values.astype(np.int64)
     return np.array([label_text(value) for value in values.tolist()], dtype=str)
 

@@ -52,6 +52,8 @@ def predict(
 
     if output != "-":
         check_writable(output)
+        common.refuse_to_replace(data, Path(output), "the table")
+        common.refuse_to_replace(model, Path(output), "the model file")
     loaded = read(model)
     content: Iterable[bytes]
     if data.is_dir():

@@ -37,6 +37,7 @@ from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
 from ..preparation import as_array, moments, one_hot, split_rows, standardized
+from ..process import torch_random_state_kept
 from ..scores import Loss, probabilities
 from ..stream.sources import Source
 from .streaming import as_source, chunks_for, fit_source, targets_of
@@ -215,13 +216,9 @@ class GrowingEstimator(BaseEstimator):
         with ExitStack() as stack:
             folder = NoFolder()
             if self.checkpoint_dir is not None:
-                data = {"X": x, "y": target, "sample_weight": weight}
-                data |= (
-                    {}
-                    if validation is None
-                    else dict(zip(("eval_set X", "eval_set y"), validation, strict=True))
-                )
-                prints = {name: fingerprint(array) for name, array in data.items()}
+                arrays = x, target, weight, *(validation or ())
+                names = "X", "y", "sample_weight", "eval_set X", "eval_set y"
+                prints = {name: fingerprint(array) for name, array in zip(names, arrays, strict=False)}
                 identity = self._identity(type(backend).__name__, seed, prints)
                 folder = stack.enter_context(opened(self.checkpoint_dir, self.checkpoint_seconds, identity))
                 seed = folder.seed
@@ -250,6 +247,7 @@ class GrowingEstimator(BaseEstimator):
         folder: NoFolder,
     ) -> Network:
         """Divide the rows among networks and grow these."""
+        weight = weight / weight.max()  # only ratios count, and sums of these are finite
         keep = weight > 0
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
@@ -261,10 +259,11 @@ class GrowingEstimator(BaseEstimator):
             divisions = self._divisions(len(x), codes, n_networks, np.random.default_rng([seed, 0]))
         # One network learns nothing of its validation rows; to several each row is known to most of them.
         seen = divisions[0][0] if n_networks == 1 else None
-        shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
-        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
-        if self.standardize:
-            constants = backend.moments(x, seen, _taken(weight, seen))
+        with backend.running():  # sums of many rows are rounded in another way by more threads
+            shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
+            constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+            if self.standardize:
+                constants = backend.moments(x, seen, _taken(weight, seen))
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
@@ -364,7 +363,7 @@ class GrowingEstimator(BaseEstimator):
                 stack.callback(callback.close)
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
-            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(torch_random_state_kept())
             parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
             before = folder.elapsed_before
             listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows, before))

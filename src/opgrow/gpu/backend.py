@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from threading import Event
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..engines import TuningSettings, is_plain
 from ..network import Block, Layer
 from ..population import Member, Outcome, Start, Trained, collect, is_compilable, recall_tally
 from ..population_torch import train_batched
+from ..process import full_single_precision
 from .matrices import DeviceMatrices
 from .memory import indexed
 from .population import train_members
@@ -36,15 +37,8 @@ class DeviceBackend:
     def warm_up(self) -> None:
         """Triton compiles each kernel as it is first needed, and keeps it on disk."""
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Products in full single precision, whatever the process has set for its own."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(before)
+    def running(self) -> AbstractContextManager[None]:
+        return full_single_precision()
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
