@@ -267,7 +267,7 @@ class HostBackend:
         constants: tuple[np.ndarray, np.ndarray],
         validation: Problem | None,
     ) -> Problem:
-        inputs = standardized(x if rows is None else x[rows], *constants)
+        inputs = standardized(x if rows is None else x[rows], *constants, "X or eval_set")
         return Problem(inputs, target, weight, validation)
 
     def part(self, problem: Problem) -> HostPart:

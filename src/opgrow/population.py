@@ -26,6 +26,7 @@ from .engines import (
     batch_bounds,
     is_plain,
 )
+from .errors import NotFiniteError
 from .kernels.threads import stream
 from .network import Block, Layer
 from .operators import OperatorSet
@@ -163,7 +164,7 @@ def best_of(results: Sequence[tuple[Outcome, np.ndarray]], start: Start) -> Trai
         if outcome.score.better_than(None if best is None else best[0].score):
             best = outcome, theta
     if best is None:
-        raise FloatingPointError(
+        raise NotFiniteError(
             f"none of the {len(results)} candidates had a finite score; check the scale of the inputs, "
             "narrow weight_range or lower learning_rates"
         )
@@ -212,6 +213,7 @@ def _train_one(
     shape = modules_of(member, start)[2]
     theta = flat_start(shape, start)
     held = validation or TuningData(*(a[:0] for a in (train.x, train.frozen, train.target, train.weight)))
+    moments = np.zeros((2, start.hidden.shape[1]), np.float32)
     value, loss, best_epoch, epochs, skipped = cpu_population.train_candidate(
         train.x,
         train.frozen,
@@ -226,7 +228,7 @@ def _train_one(
         shape.widths,
         shape.head_codes,
         theta,
-        np.zeros((2, start.hidden.shape[1]), np.float32),
+        moments,
         shape.decay(settings.weight_decay),
         np.array(settings.learning_rates, np.float64),
         np.array(settings.epochs, np.int64),
@@ -238,6 +240,8 @@ def _train_one(
         np.float32(settings.max_norm or 0.0),
         np.uint64(seed),
     )
+    if not np.isfinite(moments).all():  # a feature that vanishes, as `engines.single` has it
+        value = loss = np.nan
     return Score(value, loss, CRITERIA[criterion]), best_epoch, epochs, skipped, theta
 
 
