@@ -247,7 +247,7 @@ def is_integer(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is a number that fits into a float."""
     real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and not (isinstance(value, int) and abs(value) > np.finfo(np.float64).max)
+    return real and not (isinstance(value, int) and abs(value) > float(np.finfo(np.float64).max))
 
 
 def is_listed(value: Any) -> bool:

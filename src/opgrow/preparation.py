@@ -39,17 +39,17 @@ _MERGED_ROWS = 1000
 
 
 def as_array(data: Any) -> Any:
-    """Torch tensors as numpy arrays, everything else unchanged; what scikit-learn would misread is refused."""
+    """Torch tensors as numpy arrays; everything else unchanged, but for what would be misread."""
     if isinstance(data, torch.Tensor):
         data = data.detach().cpu()
         return (data.float() if data.dtype == torch.bfloat16 else data).numpy()
-    if np.ma.is_masked(data):
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise ValueError("masked values are missing values: fill them in or leave their rows out")
     frame = hasattr(data, "iloc") and hasattr(data, "columns")
     for dtype in data.dtypes if frame else [getattr(data, "dtype", None)]:
         if getattr(dtype, "kind", None) in ("m", "M"):
             raise ValueError(
-                f"dates or times ({dtype}) are no numbers: turn them into some, such as days since a fixed date"
+                f"dates or times ({dtype}) are no numbers: turn them into days since a fixed date, or the like"
             )
     return data
 
