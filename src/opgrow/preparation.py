@@ -49,7 +49,7 @@ def as_array(data: Any) -> Any:
     for dtype in data.dtypes if frame else [getattr(data, "dtype", None)]:
         if getattr(dtype, "kind", None) in ("m", "M"):
             raise ValueError(
-                f"dates or times ({dtype}) are no numbers: turn them into days since a fixed date, or the like"
+                f"dates or times ({dtype}) are no numbers: turn them into such, as days since a fixed date"
             )
     return data
 

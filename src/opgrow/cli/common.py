@@ -88,7 +88,7 @@ def labels(values: np.ndarray) -> np.ndarray:
     """A column as class labels: whole numbers as integers, everything else as text."""
     import numpy as np
 
-    if values.dtype != object and np.all(values == np.round(values)):
+    if values.dtype != object and np.all(values == np.round(values)) and np.all(np.abs(values) < 2.0**63):
         return values.astype(np.int64)
     return np.array([label_text(value) for value in values.tolist()], dtype=str)
 

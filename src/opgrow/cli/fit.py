@@ -121,6 +121,9 @@ def fit(
     from opgrow.progress import Progress
 
     check_writable(output)
+    for table_file in (data, validation):
+        if table_file is not None:
+            common.refuse_to_replace(table_file, output, "the table")
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)

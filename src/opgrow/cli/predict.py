@@ -40,6 +40,8 @@ def predict(
 
     if output != "-":
         check_writable(output)
+        common.refuse_to_replace(model, Path(output), "the model file")
+        common.refuse_to_replace(data, Path(output), "the table")
     content = _csv(_rows(read(model), read_table(data), proba))
     if output == "-":
         typer.echo(content, nl=False)

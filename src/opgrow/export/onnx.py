@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 
 from .._version import __version__
 from ..network import Network
+from ..parameters import check_flag
 from .checks import check_exportable
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def export_onnx(
     check_exportable(estimator)
     if input_type not in INPUT_TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
+    check_flag("float16", float16)
     _check_onnx()
     model = _model(estimator, float16, input_type, _feature_names(estimator, feature_names))
 
