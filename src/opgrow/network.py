@@ -144,7 +144,7 @@ def unit_rows(z: Tensor) -> Tensor:
 
 def _check_sizes(**sizes: Any) -> None:
     for name, size in sizes.items():
-        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+        if type(size) is bool or not isinstance(size, Integral) or size < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 

@@ -260,7 +260,7 @@ class LayerRegressor(RegressorFace):
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         center, spread = super()._target_constants(target, weight)
         negligible = 1e-6 * np.where(center == 0, 1.0, np.abs(center))
-        negligible = np.maximum(negligible, np.finfo(np.float64).tiny)
+        negligible = np.maximum(negligible, np.finfo(np.float64).smallest_subnormal)
         return center, np.where((target == target[0]).all(axis=0), negligible, spread)
 
 
