@@ -411,3 +411,22 @@ def test_inputs_that_overflow_unstandardised_are_refused_or_left_out(cls):
     except ValueError as error:
         refused = str(error)
     assert refused is None or (len(refused) < 250 and "\n" not in refused)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-42, 1e41, 1e200])
+def test_models_that_single_precision_cannot_hold_are_not_exported_in_it(scale, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = DIABETES
+    for model in (
+        fitted(opgrow.HeMLRNRegressor, scale * x, y),
+        fitted(opgrow.HeMLRNRegressor, x, scale * y),
+    ):
+        for export, name in ((model.export_c, "model.c"), (model.export_onnx, "model.onnx")):
+            with pytest.raises(ValueError, match="^(In|Out)put 0 has a mean of .* single precision does not"):
+                export(tmp_path / name)
+    model = fitted(opgrow.HeMLRNRegressor, scale * x, y)
+    model.export_onnx(tmp_path / "model.onnx", input_type="float64")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    np.testing.assert_allclose(
+        session.run(None, {"X": scale * x})[0][:, 0], model.predict(scale * x), rtol=1e-4
+    )
