@@ -269,7 +269,7 @@ class HostBackend:
         constants: tuple[np.ndarray, np.ndarray],
         validation: Problem | None,
     ) -> Problem:
-        inputs = standardized(x, *constants, rows=rows)
+        inputs = standardized(x, *constants, "X or eval_set", rows)
         return Problem(inputs, target, weight, validation)
 
     def part(self, problem: Problem) -> HostPart:

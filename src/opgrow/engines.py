@@ -37,6 +37,8 @@ __all__ = [
     "choose_engine",
     "fill",
     "is_plain",
+    "make_optimizer",
+    "single",
 ]
 
 #: As in Keras, which the public implementation of the paper used.
@@ -98,6 +100,15 @@ class Moments:
 
     mean: np.ndarray
     variance: np.ndarray
+
+
+def single(variance: Tensor) -> Tensor:
+    """Variances in single precision; those that do not fit are NaN.
+
+    Divided by an infinite deviation, a feature would vanish, and the score would not show it.
+    """
+    variance = variance.float()
+    return torch.where(variance.isinf(), torch.nan, variance)
 
 
 @dataclass(frozen=True)
@@ -240,6 +251,16 @@ def is_plain(settings: TuningSettings) -> bool:
     return isinstance(settings.loss, str) and settings.optimizer == "adam"
 
 
+def make_optimizer(settings: TuningSettings, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+    """The optimiser of torch that the settings ask for."""
+    if not callable(settings.optimizer):
+        return torch.optim.Adam(groups, eps=ADAM_EPSILON)
+    made = settings.optimizer(groups)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise ValueError(f"optimizer must return a torch optimiser, and returned a {type(made).__name__}")
+    return made
+
+
 def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
     """Borders of batches of nearly equal size, so that no last batch is tiny."""
     n_batches = -(-n_rows // batch_size)
@@ -335,8 +356,7 @@ class ReferenceEngine:
             {"params": decayed, "weight_decay": settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ]
-        custom = settings.optimizer
-        self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
+        self.optimizer = make_optimizer(settings, groups)
         self.parameters = decayed + plain
 
     def use(self, train: TuningData) -> None:

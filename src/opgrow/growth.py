@@ -21,6 +21,7 @@ from torch import nn
 from .backends import Backend, HostBackend, Part, Problem
 from .checkpoints import Journal
 from .engines import TuningSettings
+from .errors import NotFiniteError
 from .events import (
     EpochFinished,
     Event,
@@ -170,6 +171,7 @@ class Growth(ABC):
         self._fine_tune()
         network = self._network(self.layers, self.head)
         assert self.score is not None
+        self._check_finite(network, self.score)
         reason = self.stopped or self.full
         self.steps[-1] = replace(self.steps[-1], stopped=reason)
         self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
@@ -304,6 +306,7 @@ class Growth(ABC):
                 curve=result.curve,
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
+                invalid_epochs=result.invalid_epochs,
                 dropout=settings.dropout,
                 tuning_seconds=self.journal.clock() - clock,
             )
@@ -321,6 +324,16 @@ class Growth(ABC):
         )
         network.head.load_state_dict(head.state_dict())
         return network.eval()
+
+    def _check_finite(self, network: Network, score: Score) -> None:
+        """Refuse a network that cannot predict, which only values far from all others can bring about."""
+        if score.finite and all(tensor.isfinite().all() for tensor in network.state_dict().values()):
+            return
+        rows = "training" if self.problem.validation is None else "validation"
+        raise NotFiniteError(
+            f"the network that {self.method.name} has grown overflows on the {rows} rows; check them for "
+            "values that are too large or far from the others, and let inputs be standardised"
+        )
 
     def _record(self, step: GrowthStep) -> None:
         self.steps.append(step)

@@ -28,6 +28,7 @@ from .engines import (
     fill,
     is_plain,
 )
+from .errors import NotFiniteError
 from .kernels.threads import stream
 from .network import Block, Layer
 from .operators import OperatorSet
@@ -126,7 +127,7 @@ class Tally:
     def winner(self, start: Start) -> Trained:
         """The best candidate, as modules."""
         if self.best is None:
-            raise FloatingPointError(
+            raise NotFiniteError(
                 f"none of the {len(self.outcomes)} candidates had a finite score; check the scale of the "
                 "inputs, narrow weight_range or lower learning_rates"
             )
@@ -326,6 +327,8 @@ def _train_one(
     ):
         draft.offer(lambda: state)
     value, loss = state.scores.tolist()
+    if not np.isfinite(state.moments).all():  # a feature that vanishes, as `engines.single` has it
+        value = loss = np.nan
     epochs, best_epoch, skipped = (int(n) for n in state.counts[[3, 4, 6]])
     return Score(value, loss, CRITERIA[criterion]), best_epoch, epochs, skipped, state.theta
 

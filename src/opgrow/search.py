@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from . import ridge as ridge_module
+from .errors import NotFiniteError
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .statistics import Draw, Gathered, SearchRows, draw_weights
@@ -140,7 +141,7 @@ def search(
     problem = _solve(draws, rows.gather(draws, settings.n_threads), settings.ridges)
     valid = _stacked([u.valid for u in problem.updates])
     if not valid.any():
-        raise FloatingPointError(
+        raise NotFiniteError(
             f"none of the {valid.size} candidate operator sets gave finite features; "
             "check the scale of the inputs or narrow weight_range"
         )
@@ -203,6 +204,8 @@ def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _P
     variance = spread / scale.square()
     # What turns a shifted, scaled feature into a standardised one.
     factor = 1.0 / (torch.sqrt(variance + NORM_EPSILON) * scale)
+    # A block has its variances in single precision: a candidate of larger ones is not valid.
+    factor = torch.where(variance <= torch.finfo(torch.float32).max, factor, torch.nan)
     gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
     gram *= factor[:, :, None] * factor[:, None]
     cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(0, 1).contiguous()

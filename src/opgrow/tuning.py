@@ -56,6 +56,11 @@ class TuningResult:
     curve: list[Epoch]
     skipped_batches: int
 
+    @property
+    def invalid_epochs(self) -> int:
+        """Epochs whose score was not finite."""
+        return sum(not epoch.score.finite for epoch in self.curve)
+
 
 @dataclass
 class TuningState:
@@ -257,7 +262,9 @@ def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
     with np.errstate(all="ignore"):
         mean = (weight @ raw.astype(np.float64)) / total
         variance = (weight @ np.square(raw - mean)) / total
-    return Moments(mean.astype(np.float32), variance.astype(np.float32))
+        mean, variance = mean.astype(np.float32), variance.astype(np.float32)
+    variance[np.isinf(variance)] = np.nan  # as `engines.single`
+    return Moments(mean, variance)
 
 
 def outputs_of(

@@ -17,7 +17,7 @@ __all__ = ["DEBUG_VARIABLE", "OneLineErrors"]
 DEBUG_VARIABLE = "OPGROW_DEBUG"
 INTERRUPTED = 130
 #: What a user can bring about and mend; everything else is a fault of ours.
-EXPECTED = (ValueError, TypeError, ImportError, OSError, FloatingPointError, MemoryError)
+EXPECTED = (ValueError, TypeError, ImportError, OSError, MemoryError)
 
 
 class OneLineErrors(TyperGroup):

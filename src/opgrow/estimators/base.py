@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -36,7 +36,18 @@ from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
-from ..preparation import as_array, moments, one_hot, split_rows, standardized
+from ..preparation import (
+    as_array,
+    as_numbers,
+    check_labels,
+    checking,
+    in_units,
+    merged,
+    moments,
+    one_hot,
+    split_rows,
+    standardized,
+)
 from ..process import torch_random_state_kept
 from ..scores import Loss, probabilities
 from ..stream.sources import Source
@@ -247,11 +258,15 @@ class GrowingEstimator(BaseEstimator):
         folder: NoFolder,
     ) -> Network:
         """Divide the rows among networks and grow these."""
-        weight = weight / weight.max()  # only ratios count, and sums of these are finite
         keep = weight > 0
+        if not keep.any():
+            raise ValueError("sample_weight and class_weight together leave no row with a weight")
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
+        if (x[:64] == x[0]).all() and (x == x[0]).all():
+            target, weight = merged(target, weight)
+            x, codes = x[: len(target)], None if codes is None else target.argmax(axis=1)
         target = np.ascontiguousarray(target)  # sums depend on the order in memory, if only by rounding
         n_networks = self._n_networks(len(x))
         divisions: list[_Division] = [(None, None)] * n_networks
@@ -268,7 +283,7 @@ class GrowingEstimator(BaseEstimator):
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
             share = (weight / weight.mean()).astype(np.float32)
-            scaled = standardized(target, shift, spread)
+            scaled = standardized(target, shift, spread, "y or eval_set")
             return backend.problem(x, rows, scaled, share, constants, validation)
 
         def problem_of(division: _Division) -> Problem:
@@ -388,12 +403,19 @@ class GrowingEstimator(BaseEstimator):
         return np.zeros(target.shape[1]), np.ones(target.shape[1])
 
     def _validated(self, x: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray]:
-        x, y = as_array(x), as_array(y)
-        x, y = validate_data(self, x, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **options)
-        weight = _check_sample_weight(as_array(sample_weight), x, dtype=np.float64, ensure_non_negative=True)
+        check_labels(y, is_classifier(self))
+        x, y = self._checked(x, y, ensure_min_samples=2, **options)
+        given = as_array(sample_weight)
+        with checking():
+            weight = _check_sample_weight(given, x, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count")
-        return x, y, weight
+        return x, y, in_units(weight)
+
+    def _checked(self, *data: Any, **options: Any) -> Any:
+        """X, or X and y, as scikit-learn checks them."""
+        with checking():
+            return validate_data(self, *map(as_array, data), dtype=[np.float64, np.float32], **options)
 
     def _eval_rows(self, eval_set: Any, **options: Any) -> tuple[np.ndarray, Any] | None:
         """Validation data given by the user: (X, y) or a list with that one pair."""
@@ -401,20 +423,34 @@ class GrowingEstimator(BaseEstimator):
             return None
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_set = eval_set[0]
-        if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
-            raise ValueError(f"eval_set must be a pair (X, y), got {type(eval_set).__name__}")
-        x, y = as_array(eval_set[0]), as_array(eval_set[1])
-        return validate_data(self, x, y, reset=False, dtype=[np.float64, np.float32], **options)
+        listed = isinstance(eval_set, tuple | list)
+        if not listed or len(eval_set) != 2 or all(isinstance(part, tuple) for part in eval_set):
+            size = f" of {len(eval_set)}" if listed else ""
+            raise ValueError(f"eval_set must be a pair (X, y), got {type(eval_set).__name__}{size}")
+        try:
+            check_labels(eval_set[1], is_classifier(self))
+            return self._checked(*eval_set, reset=False, **options)
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"eval_set: {error}") from error
 
     # --- predicting ---
 
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
         if isinstance(x, Source):
-            outputs = [self._network_outputs(self.network_, chunk.x) for chunk in chunks_for(self, x)]
-            return np.concatenate(outputs)
-        x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
-        return self._network_outputs(self.network_, x)
+            parts = [self._network_outputs(self.network_, chunk.x) for chunk in chunks_for(self, x)]
+            outputs = np.concatenate(parts)
+        else:
+            outputs = self._network_outputs(self.network_, self._checked(x, reset=False))
+        finite = np.isfinite(outputs).all(axis=1)
+        if not finite.all():
+            row, count = int(finite.argmin()), int((~finite).sum())
+            raise ValueError(
+                f"X is too far from the data that the network was fitted on: it overflows on {count} of "
+                f"{len(finite)} rows, the first of them row {row}"
+            )
+        return outputs
 
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         """What a network that was grown for a loss says of rows, as targets have it: (n, outputs)."""
@@ -551,7 +587,9 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes[0]!r}")
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
+            )
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, classes, codes)
         held = self._eval_rows(eval_set)
@@ -616,10 +654,10 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         options = {"multi_output": True, "y_numeric": True}
         x, y, weight = self._validated(X, y, sample_weight, **options)
         held = self._eval_rows(eval_set, **options)
-        target = np.asarray(y, np.float64).reshape(len(y), -1)
+        target = as_numbers(y)
         validation = None
         if held is not None:
-            validation = held[0], np.asarray(held[1], np.float64).reshape(len(held[1]), -1)
+            validation = held[0], as_numbers(held[1], "eval_set")
             if validation[1].shape[1] != target.shape[1]:
                 raise ValueError(
                     f"eval_set has {validation[1].shape[1]} targets, but y has {target.shape[1]}"

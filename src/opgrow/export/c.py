@@ -21,6 +21,7 @@ from ..preparation import as_array
 from . import c_fixed_source, c_float, c_text
 from .c_fixed import fixed_program
 from .c_header import header_source, labels_comment
+from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features
 from .program import Program, program_of
 
@@ -83,6 +84,7 @@ def export_c(
         raise ValueError(f"arithmetic must be 'float' or 'integer', got {arithmetic!r}.")
     source_path, prefix = _place(path, name)
     header_path = source_path.with_suffix(".h")
+    check_single_precision(check_exportable(estimator))
     program = without_linear_features(program_of(estimator, features))
     if arithmetic == "integer":
         rows = _calibration_rows(estimator, calibration)

@@ -17,7 +17,7 @@ MAX_NAME = 48
 
 def check_name(name: str, origin: str) -> str:
     """The prefix of all public names, if it can be one."""
-    if not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", name):
+    if not isinstance(name, str) or not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", name):
         raise ValueError(
             f"{origin} {name!r} cannot begin the names of C functions: use at most {MAX_NAME} letters, "
             "digits and underscores, beginning with a letter."

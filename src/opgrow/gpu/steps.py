@@ -16,7 +16,7 @@ import torch
 import triton
 from torch import Tensor
 
-from ..engines import LOSS_CODES, TuningSettings, fill
+from ..engines import LOSS_CODES, TuningSettings, fill, single
 from ..kernels import cuda, triton_training
 from .model import DeviceLayer, Model, Norm, Piece, finish, rows_at_once
 from .rows import DevicePart
@@ -152,7 +152,7 @@ class Trainer:
         for buffers in self.buffers[: len(self.model.layers)]:
             mean, square, variance = buffers.sums / self.n_steps
             spread = (square - mean.square()).clamp_min(0.0)
-            found.append((mean.float(), (variance + spread).float()))
+            found.append((mean.float(), single(variance + spread)))
         return found
 
     def _windows(self) -> Iterator[tuple[list[Tensor], Tensor]]:

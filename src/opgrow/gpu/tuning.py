@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..engines import Moments, ReferenceEngine, Shape, TuningSettings, fill, is_plain
+from ..engines import Moments, ReferenceEngine, Shape, TuningSettings, fill, is_plain, single
 from ..kernels import reference
 from ..network import NORM_EPSILON, Block, Layer
 from ..scores import Score
@@ -186,5 +186,5 @@ def exact_moments(model: Model | _ReferenceModel, part: DevicePart) -> list[tupl
             return sums / part.total_weight
 
         mean, square = shrinking(part.budget, work, "taking statistics")
-        found.append((mean.float(), (square - mean.square()).clamp_min(0.0).float()))
+        found.append((mean.float(), single((square - mean.square()).clamp_min(0.0))))
     return found

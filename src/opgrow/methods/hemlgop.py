@@ -170,7 +170,7 @@ class BlockGrowth(Growth):
             self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
         )
         clock = self.journal.clock()
-        grown, dropout = self._tune_block(layer, number, found, train, validation, tuning)
+        grown, dropout, skipped = self._tune_block(layer, number, found, train, validation, tuning)
         improvement = None if before is None else grown.result.best.improvement_over(before)
         accepted = improvement is None or improvement >= settings.block_threshold
         size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
@@ -188,7 +188,8 @@ class BlockGrowth(Growth):
             invalid_candidates=found.n_invalid,
             curve=grown.result.curve,
             best_epoch=grown.result.best_epoch,
-            skipped_batches=grown.result.skipped_batches,
+            skipped_batches=skipped,
+            invalid_epochs=grown.result.invalid_epochs,
             dropout=dropout,
             search_seconds=searched,
             tuning_seconds=self.journal.clock() - clock,
@@ -203,26 +204,32 @@ class BlockGrowth(Growth):
         train: Part,
         validation: Part | None,
         tuning: TuningSettings,
-    ) -> tuple[_Grown, float]:
-        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+    ) -> tuple[_Grown, float, int]:
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
+
+        Also returns the dropout of that, and the batches that all of them skipped.
+        """
         tunable = sum(tuning.epochs) > 0
         first = layer == number == 1 and tunable
         dropouts = self.settings.dropouts if first else (tuning.dropout,)
         dropout = dropouts[0]
         best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
+        skipped = best.result.skipped_batches
         for value in dropouts[1:]:
             if self.stopped is not None:
                 break
             grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
+            skipped += grown.result.skipped_batches
             if grown.result.best.better_than(best.result.best):
                 best, dropout = grown, value
         if found.rival is not None and tunable and self.stopped is None:
             grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
+            skipped += grown.result.skipped_batches
             best = grown if grown.result.best.better_than(best.result.best) else best
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         fold_norm(best.block, best.head)
-        return best, dropout
+        return best, dropout, skipped
 
     def _tune_candidate(
         self,

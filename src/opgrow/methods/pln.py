@@ -20,6 +20,7 @@ from torch import nn
 
 from ..admm import bounded_least_squares
 from ..engines import assign_head
+from ..errors import NotFiniteError
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..matrices import Matrix, weighted_mean
@@ -276,7 +277,7 @@ def _ridge_solution(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.nda
 
 def _require_finite(gram: np.ndarray) -> None:
     if not np.isfinite(gram).all():
-        raise FloatingPointError("the features are not finite or overflow; check the scale of the inputs")
+        raise NotFiniteError("the features are not finite or overflow; check the scale of the inputs")
 
 
 #: Progressive learning network: structured and random relu neurons, heads in closed form.

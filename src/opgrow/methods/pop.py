@@ -28,6 +28,7 @@ from torch import nn
 from ..backends import Backend
 from ..checkpoints import Journal
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
+from ..errors import NotFiniteError
 from ..events import (
     CandidateFinished,
     EpochFinished,
@@ -234,6 +235,7 @@ class POPGrowth(Growth):
                 curve=result.curve,
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
+                invalid_epochs=result.invalid_epochs,
                 dropout=tuning.dropout,
                 tuning_seconds=self.journal.clock() - clock,
             )
@@ -281,7 +283,7 @@ class POPGrowth(Growth):
         blocks: Sequence[Block],
     ) -> GrowthStep:
         outcome = trained.outcome
-        finite = [o for o in outcomes if np.isfinite([o.score.value, o.score.loss]).all()]
+        finite = [o for o in outcomes if o.score.finite]
         sign = 1.0 if outcome.score.higher_is_better else -1.0
         finite.sort(key=lambda o: (-sign * o.score.value, o.score.loss))
         return GrowthStep(
@@ -326,6 +328,8 @@ class POPGrowth(Growth):
         )
         # Scaled here and centred by the batch norm, the block needs no standardised inputs.
         directions /= scale[:, None]
+        if np.abs(directions).max(initial=0.0) > np.finfo(np.float32).max:
+            raise NotFiniteError("the inputs are too small to be projected: let them be standardised")
         size = directions.shape[1]
         if size == 0:
             return []

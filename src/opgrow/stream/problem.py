@@ -125,13 +125,13 @@ def _preparation(
         raise ValueError("the weights are zero for every row; at least one row must count")
     constants = np.zeros(n_features), np.ones(n_features)
     if standardize:
-        constants = moments.mean, scale_of(moments.mean, moments.variance, moments.weight)
+        constants = moments.mean, scale_of(moments.mean, moments.variance, sum(found.n_train))
     if classes is not None:
         shift, spread = np.zeros(len(classes)), np.ones(len(classes))
     else:
         target = found.target_moments
         assert target is not None
-        shift, spread = target.mean, scale_of(target.mean, target.variance, target.weight, "y")
+        shift, spread = target.mean, scale_of(target.mean, target.variance, sum(found.n_train), "y")
     mean_weight = moments.weight / max(1, sum(found.n_train))
     return Preparation(division, constants, classes, factors, shift, spread, mean_weight)
 
