@@ -46,8 +46,11 @@ def custom(groups):
     [
         (HeMLGOPClassifier, BLOCKS | {"dropout": 0.2}),
         (HeMLGOPClassifier, BLOCKS | {"optimizer": custom, "epochs": (1, 1), "fine_tune_epochs": 0}),
-        (POPFastClassifier, BRIEF | {"widths": (3, 2), "patience": None, "dropout": 0.2}),
-        (POPFastClassifier, BRIEF | {"widths": (3,), "epochs": (3, 3), "patience": 1}),
+        (
+            POPFastClassifier,
+            BRIEF | {"widths": (3, 2), "patience": None, "dropout": 0.2, "fine_tune_epochs": 1},
+        ),
+        (POPFastClassifier, BRIEF | {"widths": (3,), "epochs": (3, 3), "patience": 1, "fine_tune_epochs": 1}),
     ],
 )
 def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(cls, parameters, tmp_path, monkeypatch):

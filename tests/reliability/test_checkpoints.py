@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -270,6 +271,26 @@ def test_no_array_of_another_shape_gets_to_the_kernels(tmp_path):
             refused += 1
         file.write_bytes(content)
     assert refused > 4
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO])
+def test_a_full_disk_ends_a_fit_that_can_go_on(number, tmp_path, monkeypatch):
+    flush, left = os.fsync, [8]
+
+    def full(handle):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(number, os.strerror(number))
+        flush(handle)
+
+    fit = small(checkpoint_dir=tmp_path / "fit", checkpoint_seconds=0)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="network01") as caught:
+        fit.fit(X, Y)
+    assert caught.value.errno == number
+    monkeypatch.undo()
+    assert not list((tmp_path / "fit").glob(".*.tmp"))
+    assert same(fit.fit(X, Y), small().fit(X, Y))
 
 
 def test_time_goes_on_with_what_was_left(tmp_path):
