@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,8 @@ import numpy as np
 from torch import nn
 
 from ..backends import HostBackend, HostPart, Problem
-from ..checkpoints import Draft
 from ..engines import TuningSettings
 from ..network import Block, Layer
-from ..population import Member, Outcome, Start, Trained
 from .limits import Plan
 from .part import StreamPart
 from .rows import TrainingRows
@@ -65,17 +63,3 @@ class StreamBackend(HostBackend):
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError("the moments of a source come from its survey")
-
-    def train_population(
-        self,
-        members: Sequence[Member],
-        start: Start,
-        parts: Sequence[HostPart],
-        settings: TuningSettings,
-        criterion: str,
-        seed: int,
-        on_outcome: Callable[[Outcome], bool | None],
-        on_epoch: Callable[[], bool | None],
-        draft: Draft,
-    ) -> tuple[Trained, list[Outcome]]:
-        raise NotImplementedError("populations are trained on rows in memory")
