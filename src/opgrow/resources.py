@@ -238,23 +238,39 @@ def _search(settings: BlockSettings, sizes: Sizes, accepted: int, m: int) -> int
 
 @growth_bytes.register
 def _(settings: POPSettings, method: POPMethod, sizes: Sizes) -> int:
-    most, below = 0, sizes.n_inputs
-    for width in settings.widths:
-        # PCA keeps the fewest directions with nearly all of the energy: at worst all of them.
-        memory = 0 if method.memory is None else below if settings.memory == "pca" else sizes.n_outputs
-        seen = memory if method.memory == "output" else 0
-        inputs = SINGLE * sizes.n_all * (below if below != sizes.n_inputs else 0)
-        features = 2 * SINGLE * sizes.n_all * (width + memory)
-        # The projection takes a standardised copy of the inputs, or its products with their statistics.
-        projecting = sizes.n_rows * max(SINGLE * below * (memory > 0), memory * (SINGLE + 3 * DOUBLE))
-        size = (below + 3) * width + (width + seen + 1) * sizes.n_outputs
+    most, before, below = 0, 0, sizes.n_inputs
+    for number, width in enumerate(settings.widths, 1):
+        # Inputs of the layer, of which the first one's are those of the problem.
+        inputs = SINGLE * sizes.n_all * (below if number > 1 else 0)
+        seen = 0
+        if method.memory == "output":
+            seen = _n_directions(settings, below, sizes)
+            most = max(most, inputs + _projecting(below, seen, sizes))
+        elif method.memory == "hidden" and number > 1:
+            memory = _n_directions(settings, before, sizes)
+            most = max(most, inputs + _projecting(before, memory, sizes))
+            below += memory
+            inputs = SINGLE * sizes.n_all * (below + (before if number > 2 else 0))
+        # Features, and a memory that the head sees, are there twice while they are joined.
+        features = 2 * SINGLE * sizes.n_all * (width + seen)
         # In each thread the order of the rows and the outputs; and the parameters of all candidates.
         training = sizes.n_threads * (DOUBLE * sizes.n_rows + SINGLE * sizes.n_scored * sizes.n_outputs)
-        candidates = SINGLE * size * (len(settings.sets) + 6 * sizes.n_threads)
-        work = max(projecting, training + candidates, _scored(sizes, width + seen, width))
-        most = max(most, inputs + features + work)
-        below = width + memory
+        size = (below + 3) * width + (width + seen + 1) * sizes.n_outputs
+        training += SINGLE * size * (len(settings.sets) + 6 * sizes.n_threads)
+        most = max(most, inputs + features + max(training, _scored(sizes, width + seen, width)))
+        before, below = below, width + seen
     return _problem(sizes) + most
+
+
+def _n_directions(settings: POPSettings, n_inputs: int, sizes: Sizes) -> int:
+    """Directions of a memory: PCA keeps the fewest with nearly all of the energy, at worst all of them."""
+    return n_inputs if settings.memory == "pca" else min(n_inputs, sizes.n_outputs)
+
+
+def _projecting(n_inputs: int, n_directions: int, sizes: Sizes) -> int:
+    """A projection takes a standardised copy of its inputs; then its products, in double precision thrice."""
+    scatter = SINGLE * sizes.n_rows * n_inputs + _sums(sizes, n_inputs)
+    return max(scatter, sizes.n_rows * n_directions * (SINGLE + 3 * DOUBLE))
 
 
 def _pln_width(settings: PLNSettings, n_outputs: int) -> int:

@@ -1,6 +1,7 @@
 """The memory that `opgrow fit` takes, measured in a process of its own, beside what `--dry-run` says before.
 
-Tuning is cut short, for its length decides nothing about memory, and growth ends after some seconds.
+Tuning is cut short, for its length decides nothing about memory, and growth ends after some seconds. The POP
+family searches two operator sets only, for each of them is trained, and grows all its layers.
 """
 
 from __future__ import annotations
@@ -95,6 +96,9 @@ def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: fl
 
     known = getattr(estimators, f"{method}Classifier")().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}
+    if "widths" in known:
+        sets = [["multiplication", "sum", "tanh"], ["harmonic", "sum", "tanh"]]
+        short |= {"operators": json.dumps(sets), "layer_threshold": "-1e9"}
     options = [f"--param={name}={value}" for name, value in short.items() if name in known]
     model = table.with_suffix(".safetensors")
     fit = [sys.executable, "-m", "opgrow", "fit", str(table), "--task", "classification"]

@@ -204,7 +204,14 @@ class GrowingEstimator(BaseEstimator):
         Returns
         -------
         Plan
-            Rows, networks, parameters at most, and the bytes of data and growth; see `opgrow.resources`.
+            Rows, networks, parameters at most, and the bytes of data and growth.
+
+        Examples
+        --------
+        >>> from opgrow import PLNClassifier
+        >>> plan = PLNClassifier().plan(n_rows=1000, n_features=10, n_outputs=3)
+        >>> plan.n_rows, plan.n_held, plan.n_parameters
+        (800, 200, 633903)
         """
         from ..resources import plan_fit
 
