@@ -39,16 +39,19 @@ def _chunks(x: np.ndarray) -> Iterator[slice]:
 
 
 def moments(x: np.ndarray, weight: np.ndarray, what: str = "X") -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and scale of each column; the scale of a constant column is 1."""
+    """Weighted mean and scale of each column; the scale of a constant column is 1.
+
+    They are summed in the same order whatever the layout of ``x``, so that it does not matter for rounding.
+    """
     total = weight.sum(dtype=np.float64)
     mean = np.zeros(x.shape[1])
     for rows in _chunks(x):
         with np.errstate(over="ignore", invalid="ignore"):
-            mean += weight[rows] @ x[rows].astype(np.float64) / total
+            mean += weight[rows] @ x[rows].astype(np.float64, order="C") / total
     variance = np.zeros(x.shape[1])
     for rows in _chunks(x):
         with np.errstate(over="ignore", invalid="ignore"):
-            variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
+            variance += weight[rows] @ np.square(x[rows].astype(np.float64, order="C") - mean) / total
     return mean, scale_of(mean, variance, float(total), what)
 
 

@@ -68,6 +68,12 @@ def _set_constants(
         network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
 
 
+def _checked(estimator: Any, *data: Any, **options: Any) -> Any:
+    """What scikit-learn's validation makes of X, or of X and y; X becomes single or double precision."""
+    with np.errstate(over="ignore", invalid="ignore"):  # it adds up all values to find one that is not finite
+        return validate_data(estimator, *data, dtype=[np.float64, np.float32], **options)
+
+
 def _name(loss: Loss) -> str:
     return "custom" if callable(loss) else loss
 
@@ -318,7 +324,7 @@ class GrowingEstimator(BaseEstimator):
 
     def _validated(self, x: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray]:
         x, y = as_array(x), as_array(y)
-        x, y = validate_data(self, x, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **options)
+        x, y = _checked(self, x, y, ensure_min_samples=2, **options)
         weight = _check_sample_weight(as_array(sample_weight), x, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count")
@@ -333,13 +339,13 @@ class GrowingEstimator(BaseEstimator):
         if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
             raise ValueError(f"eval_set must be a pair (X, y), got {type(eval_set).__name__}")
         x, y = as_array(eval_set[0]), as_array(eval_set[1])
-        return validate_data(self, x, y, reset=False, dtype=[np.float64, np.float32], **options)
+        return _checked(self, x, y, reset=False, **options)
 
     # --- predicting ---
 
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
-        x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
+        x = _checked(self, as_array(x), reset=False)
         return self._network_outputs(self.network_, x)
 
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
