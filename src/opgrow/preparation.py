@@ -57,7 +57,8 @@ def as_array(data: Any) -> Any:
 @contextmanager
 def checking() -> Iterator[None]:
     """Around scikit-learn's checks: no false alarm, and a word on integers without bounds."""
-    with np.errstate(invalid="ignore"):  # it sums values first, and large ones of both signs overflow
+    # It sums values first, and large ones, of one sign or of both, overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
         try:
             yield
         except OverflowError:
@@ -92,11 +93,14 @@ def as_numbers(y: np.ndarray, name: str = "y") -> np.ndarray:
 
 
 def _chunks(x: np.ndarray, rows: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
-    """Where each chunk of the chosen rows (None: all) belongs among them, and its values in float64."""
+    """Where each chunk of the chosen rows (None: all) belongs among them, and its values in float64.
+
+    Always in the same order in memory: sums of other orders are rounded in other ways.
+    """
     size = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))
     for start in range(0, len(x) if rows is None else len(rows), size):
         span = slice(start, start + size)
-        yield span, x[span if rows is None else rows[span]].astype(np.float64)
+        yield span, x[span if rows is None else rows[span]].astype(np.float64, order="C")
 
 
 def in_units(weight: np.ndarray) -> np.ndarray:

@@ -637,7 +637,10 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ("fit utf16.csv", "'utf16.csv' is not UTF-8 text."),
     ("fit comment.csv", "Line 2 of 'comment.csv' has 3 fields: expected 1, as many as the header."),
     ("fit field.csv", "'field.csv' is not a CSV file (field larger than field limit (131072))."),
-    ("fit folder.csv", "'folder.csv' is a folder: expected a file."),
+    (
+        "fit folder.csv",
+        "The folder 'folder.csv' holds no .parquet files, no .npz files and no X.npy (or X_1.npy, ...).",
+    ),
     ("fit noise.npz", "'noise.npz' is not a NumPy file of plain arrays."),
     ("fit noise.parquet", "'noise.parquet' is not a Parquet file that can be read."),
     (
