@@ -124,8 +124,9 @@ class DeviceSession:
         self._best = torch.from_numpy(best).to(device)[None], list(zip(mean, variance, strict=True))
         if "theta" not in arrays:
             return
-        fill(best, arrays, "theta")
-        self.theta[0].copy_(torch.from_numpy(best))
+        theta = np.empty_like(best)
+        fill(theta, arrays, "theta")
+        self.theta[0].copy_(torch.from_numpy(theta))
         if self.plain:
             self._trainer = Trainer(self.model, self.train, self.settings, 0)  # type: ignore[arg-type]
             self._trainer.load(arrays)
