@@ -15,10 +15,10 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 from opgrow.gpu.backend import DeviceBackend
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-SETS = [("multiplication", "sum", "tanh"), ("harmonic", "sum", "tanh"), ("gaussian", "sum", "sigmoid")]
+SETS = [("multiplication", "sum", "tanh"), ("harmonic", "sum", "tanh")]
 BRIEF = {
     "learning_rates": (0.01, 0.001),
-    "epochs": (2, 1),
+    "epochs": (1, 1),
     "batch_size": 32,
     "random_state": 0,
     "operators": SETS,
@@ -27,9 +27,9 @@ BLOCKS = BRIEF | {
     "preset": None,
     "n_min": 3,
     "n_step": 2,
-    "max_neurons": 5,
+    "max_neurons": 3,
     "max_layers": 1,
-    "fine_tune_epochs": 2,
+    "fine_tune_epochs": 1,
 }
 
 
@@ -48,15 +48,15 @@ def custom(groups):
         (HeMLGOPClassifier, BLOCKS | {"optimizer": custom, "epochs": (1, 1), "fine_tune_epochs": 0}),
         (
             POPFastClassifier,
-            BRIEF | {"widths": (3, 2), "patience": None, "dropout": 0.2, "fine_tune_epochs": 1},
+            BRIEF | {"widths": (2,), "patience": None, "dropout": 0.2, "fine_tune_epochs": 1},
         ),
-        (POPFastClassifier, BRIEF | {"widths": (3,), "epochs": (3, 3), "patience": 1, "fine_tune_epochs": 1}),
+        (POPFastClassifier, BRIEF | {"widths": (2,), "epochs": (2, 1), "patience": 1, "fine_tune_epochs": 1}),
     ],
 )
 def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(cls, parameters, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "choose_backend", lambda *_: DeviceBackend(DEVICE))
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(80, 3))
+    x = rng.normal(size=(40, 2))
     y = (np.sin(1.5 * x[:, 0]) + 0.1 * x[:, 1] > 0).astype(int)
     whole = cls(**parameters).fit(x, y)
     write = folder.Folder.write
@@ -75,6 +75,6 @@ def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(cls, param
         except Cut:
             cuts += 1
             assert cuts < 100
-    assert cuts > 3
+    assert cuts > 2
     pairs = zip(whole.network_.state_dict().values(), parts.network_.state_dict().values(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
