@@ -6,13 +6,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST_ARGS ?=
 COUNT ?= 10000
+KILLS ?= 200
+EXAMPLES ?= 5000
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz docs lint format clean
+.PHONY: help env demo test fuzz properties torture audit docs lint format clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env: $(VENV)/.installed  ## make .venv with the package and its development tools
 
@@ -31,6 +33,16 @@ test: lint  ## lint, types, tests and the examples in the docstrings, on all cor
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
 	OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -rP --numprocesses auto tests/fuzz
+
+properties: env  ## try 5,000 generated inputs on estimators and commands (EXAMPLES=..., SEED=...)
+	OPGROW_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest --hypothesis-seed=$(SEED) --hypothesis-show-statistics \
+		--numprocesses auto tests/reliability/test_properties.py tests/reliability/test_command_properties.py
+
+torture: env  ## kill 200 fits at random moments, resume them, compare the networks (KILLS=..., SEED=...)
+	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
+
+audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
+	@$(BIN)/python .ci/audit.py constraints.txt
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site

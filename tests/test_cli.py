@@ -218,6 +218,13 @@ def test_whole_numbers_are_classes_and_print_as_in_the_file(tmp_path: Path) -> N
     assert json.loads(run("evaluate", model, data, "--json").stdout)["scores"]["accuracy"] > 0.8
 
 
+def test_labels_that_no_integer_holds_stay_apart(tmp_path: Path) -> None:
+    rows = [[i % 2, [1e300, 1e301][i % 2]] for i in range(40)]
+    data, model = write_csv(tmp_path / "far.csv", ["x", "target"], rows), tmp_path / "far.safetensors"
+    run("fit", data, *RANDOM, "-q", "-o", model)
+    assert json.loads(run("evaluate", model, data, "--json").stdout)["scores"]["accuracy"] == 1
+
+
 def test_fractions_may_be_classes_too(tmp_path: Path) -> None:
     x, y = load_iris(return_X_y=True)
     rows = [[*row, (0.5, 1, 1.5)[code]] for row, code in zip(x.tolist(), y, strict=True)]
@@ -379,6 +386,9 @@ def test_errors_of_usage_and_input_are_one_line(folder: Path, tmp_path: Path) ->
     assert "Cannot tell the format" in refused("fit", tmp_path / "none.doc")
     assert "There is no folder" in refused(*fit[:-1], tmp_path / "no" / "m.safetensors")
     assert "not a file that can be replaced" in refused(*fit[:-1], tmp_path)
+    assert "is the table itself" in refused(*fit[:-1], train)
+    assert "is the table itself" in refused("predict", model, train, "-o", train)
+    assert "is the model file itself" in refused("predict", model, train, "-o", model)
     assert "There is no file" in refused("inspect", tmp_path / "none")
     assert "is not a complete safetensors file" in refused("inspect", train)
     assert "lacks 'age'" in refused("predict", model, write_csv(tmp_path / "t.csv", ["a"], [[1]]))
@@ -422,13 +432,13 @@ def test_a_failing_write_leaves_the_old_files(
     output.write_text("old")
 
     def fail(*arguments: Any) -> None:
-        raise OSError(28, "No space left on device", "out")
+        raise OSError(28, "No space left on device", "a part beside it")
 
     monkeypatch.setattr(os, "replace", fail)
     fit = ("fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output, *RANDOM)
-    assert refused(*fit) == "No space left on device: out"
+    assert refused(*fit) == f"No space left on device: {output}"
     predict = ("predict", folder / "m.safetensors", folder / "test.csv", "-o", output)
-    assert refused(*predict) == "No space left on device: out"
+    assert refused(*predict) == f"No space left on device: {output}"
     assert output.read_text() == "old"
     assert list(tmp_path.iterdir()) == [output]
 
@@ -494,3 +504,63 @@ def test_in_a_process_of_its_own(folder: Path, tmp_path: Path) -> None:
     failed = opgrow_command("predict", "nothing.safetensors", folder / "test.csv")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert failed.stderr == "error: There is no file 'nothing.safetensors'.\n"
+
+
+# --- folders ---
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of Parquet files, and one of NPY files, with the rows of iris."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path_factory.mktemp("parts")
+    x, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))
+    x, y = x[order], y[order]
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    (folder / "table").mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(x)), 3)):
+        columns = {"id": rows.astype(np.float64), **{f"c{i}": x[rows, i] for i in range(4)}}
+        table = pa.table({**columns, "kind": names[rows]})
+        pq.write_table(table, folder / "table" / f"part{part}.parquet", row_group_size=20)
+    (folder / "arrays").mkdir()
+    np.save(folder / "arrays" / "X.npy", x)
+    np.save(folder / "arrays" / "y.npy", x[:, 0] * 2 + 1)
+    return folder
+
+
+def test_a_folder_is_fitted_predicted_and_evaluated(parts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    options = ["--target", "kind", "--drop", "id", *RANDOM, "--param", "memory_limit=1MB", "--json", "-q"]
+    fitted = json.loads(run("fit", parts / "table", *options, "-o", model).stdout)
+    assert fitted["rows"] == 150
+    assert fitted["task"] == "classification"
+    assert fitted["scores"]["training"]["accuracy"] > 0.9
+    found = json.loads(run("evaluate", model, parts / "table", "--json").stdout)
+    assert found["scores"]["accuracy"] == pytest.approx(fitted["scores"]["training"]["accuracy"])
+    run("predict", model, parts / "table", "--proba", "-o", tmp_path / "out.csv")
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert len(rows) == 150
+    # One file of the folder as a table is predicted in the same way.
+    alone = run("predict", model, parts / "table" / "part0.parquet").stdout.split()[1:]
+    assert [row["prediction"] for row in rows[:50]] == alone
+    assert float(rows[0]["p_setosa"]) + float(rows[0]["p_versicolor"]) < 1.0001
+
+
+def test_a_folder_of_arrays_is_a_regression(parts: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    fitted = json.loads(run("fit", parts / "arrays", *RANDOM, "--json", "-q", "-o", model).stdout)
+    assert fitted["task"] == "regression"
+    assert fitted["target"] == "y"
+    assert json.loads(run("evaluate", model, parts / "arrays", "--json").stdout)["scores"]["r2"] > 0.9
+    assert run("predict", model, parts / "arrays").stdout.count("\n") == 151
+
+
+def test_what_folders_cannot_do_is_refused(parts: Path, tmp_path: Path) -> None:
+    table, arrays = parts / "table", parts / "arrays"
+    assert "has no column 'target'" in refused("fit", table)
+    assert "has no column 'nothing' to drop" in refused("fit", table, "--target", "kind", "--drop", "nothing")
+    assert "arrays have none" in refused("fit", arrays, "--drop", "a")
+    assert "need a table file" in refused("fit", arrays, "--validation", table / "part0.parquet")
+    assert "takes no source" in refused("fit", arrays, "--method", "pop")
+    assert "holds no .parquet files" in refused("fit", tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -409,9 +410,19 @@ def test_what_cannot_be_learned_from_is_refused(table, message):
         TableEncoder().fit(table)
 
 
-def test_infinities_pass_through_for_the_estimator_to_refuse():
-    matrix = TableEncoder().fit_transform({"a": [np.inf, 1, 3, None]})
-    assert matrix[:, 0].tolist() == [np.inf, 1, 3, 2]
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39])
+def test_numbers_beyond_single_precision_are_refused_by_their_column(value):
+    with pytest.raises(ValueError, match=re.escape(f"Column 'a' holds {value:.3g}, which does not fit")):
+        TableEncoder().fit_transform({"a": [value, 1, 3, None]})
+    encoder = TableEncoder().fit({"a": [1, 3, None]})
+    with pytest.raises(ValueError, match=re.escape(f"Column 'a' holds {value:.3g}, which does not fit")):
+        encoder.transform({"a": [2, value]})
+
+
+def test_a_column_that_single_precision_would_lose_is_refused():
+    with pytest.raises(ValueError, match="^Column 'a' holds nothing above 3e-50, which is lost"):
+        TableEncoder().fit({"a": [1e-50, 3e-50, 0.0]})
+    assert TableEncoder().fit_transform({"a": [1e-50, 3.0, 0.0]})[:, 0].tolist() == [0, 3, 0]
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, True, None])

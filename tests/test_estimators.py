@@ -133,7 +133,8 @@ def test_parameters_are_cloned_and_set(cls):
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
 def test_parameters_are_those_of_the_design(cls):
     wanted = """
-        criterion validation_fraction standardize device n_jobs max_parameters max_seconds callbacks verbose
+        criterion validation_fraction standardize device n_jobs max_parameters max_seconds checkpoint_dir
+        checkpoint_seconds callbacks verbose
         random_state
     """
     if cls.__name__.startswith(("He", "Ho")):

@@ -126,7 +126,7 @@ def follow(member, start, rows, given, orders):
 def exact_score(theta, member, start, rows, given, criterion, validation=None):
     """As `tuning` scores: with statistics of all training rows."""
     shape = untrained(member, start)[0]
-    outputs, _ = tuning._outputs(shape, theta, rows, validation, 1)
+    outputs, _ = tuning.outputs_of(shape, theta, rows, validation, 1)
     scored = validation or rows
     return evaluate(criterion, given.loss, outputs, scored.target, scored.weight)
 
@@ -261,7 +261,7 @@ def test_statistics_and_outputs_are_those_of_tuning(member, n):
     shape, theta = untrained(member, start_for(rows))
     rng = np.random.default_rng(1)
     theta += rng.normal(0, 0.3, theta.size).astype(np.float32)
-    wanted, [exact] = tuning._outputs(shape, theta, rows, None, 1)
+    wanted, [exact] = tuning.outputs_of(shape, theta, rows, None, 1)
     moments = np.empty((2, 5), np.float32)
     cpu_population.feature_moments(rows.x, rows.weight, shape.plan[0], theta, moments)
     np.testing.assert_allclose(moments[0], exact.mean, rtol=1e-4, atol=1e-5)

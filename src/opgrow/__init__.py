@@ -111,6 +111,7 @@ _SUBMODULES = (
     "kernels",
     "progress",
     "report",
+    "stream",
 )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix
 
 __all__ = ["bounded_least_squares", "sparse_code"]
@@ -206,4 +207,4 @@ def _norm(x: np.ndarray) -> float:
 
 def _require_finite(*arrays: np.ndarray) -> None:
     if not all(np.isfinite(array).all() for array in arrays):
-        raise FloatingPointError("the sums over rows to be fitted hold values that are not finite")
+        raise NotFiniteError("the sums over rows to be fitted hold values that are not finite")

@@ -60,7 +60,8 @@ def rows_between(x: np.ndarray, n_rows: int, rng: np.random.Generator) -> tuple[
     """
     first, second = (rng.permutation(len(x))[:n_rows] for _ in range(2))
     step = rng.uniform(0.0, 0.5, (len(first), 1)).astype(x.dtype)
-    return x[first] + step * (x[second] - x[first]), first
+    # Halves, because the difference of the largest numbers overflows.
+    return x[first] + 2 * step * (x[second] / 2 - x[first] / 2), first
 
 
 def average(networks: Sequence[Network]) -> Network:

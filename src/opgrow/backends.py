@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from torch import nn
 
+from .checkpoints import Draft
 from .engines import TuningData, TuningSettings
 from .kernels import compiled_features
 from .kernels.threads import single_threaded_libraries
@@ -171,6 +172,7 @@ class Backend(Protocol):
         seed: int,
         on_outcome: Callable[[Outcome], bool | None],
         on_epoch: Callable[[], bool | None],
+        draft: Draft,
     ) -> tuple[Trained, list[Outcome]]:
         """As `opgrow.population.train_population` has it."""
         ...
@@ -256,7 +258,7 @@ class HostBackend:
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        return moments(x if rows is None else x[rows], weight)
+        return moments(x, weight, rows=rows)
 
     def problem(
         self,
@@ -267,7 +269,7 @@ class HostBackend:
         constants: tuple[np.ndarray, np.ndarray],
         validation: Problem | None,
     ) -> Problem:
-        inputs = standardized(x if rows is None else x[rows], *constants)
+        inputs = standardized(x, *constants, "X or eval_set", rows)
         return Problem(inputs, target, weight, validation)
 
     def part(self, problem: Problem) -> HostPart:
@@ -299,11 +301,12 @@ class HostBackend:
         seed: int,
         on_outcome: Callable[[Outcome], bool | None],
         on_epoch: Callable[[], bool | None],
+        draft: Draft,
     ) -> tuple[Trained, list[Outcome]]:
         data = [part.tuning_data() for part in parts]
         validation = data[1] if len(data) > 1 else None
         return train_population(
-            members, start, data[0], settings, criterion, seed, validation, on_outcome, on_epoch
+            members, start, data[0], settings, criterion, seed, validation, on_outcome, on_epoch, draft
         )
 
 

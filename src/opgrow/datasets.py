@@ -160,6 +160,8 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     ((150, 4), 'classification', ['setosa', 'versicolor', 'virginica'])
     """
     text = os.fspath(name)
+    if not isinstance(text, str):
+        raise TypeError(f"The name of a data set is text, got {name!r}.")
     if text in _BUNDLED:
         return _from_sklearn(_BUNDLED[text])
     if text.lower().endswith((".csv", ".csv.gz", ".npz", ".parquet")):

@@ -7,7 +7,7 @@ as `kernels.cpu_training` says; `Shape` knows where each of them lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,10 @@ __all__ = [
     "assign_moments",
     "batch_bounds",
     "choose_engine",
+    "fill",
     "is_plain",
+    "make_optimizer",
+    "single",
 ]
 
 #: As in Keras, which the public implementation of the paper used.
@@ -97,6 +100,15 @@ class Moments:
 
     mean: np.ndarray
     variance: np.ndarray
+
+
+def single(variance: Tensor) -> Tensor:
+    """Variances in single precision; those that do not fit are NaN.
+
+    Divided by an infinite deviation, a feature would vanish, and the score would not show it.
+    """
+    variance = variance.float()
+    return torch.where(variance.isinf(), torch.nan, variance)
 
 
 @dataclass(frozen=True)
@@ -239,6 +251,16 @@ def is_plain(settings: TuningSettings) -> bool:
     return isinstance(settings.loss, str) and settings.optimizer == "adam"
 
 
+def make_optimizer(settings: TuningSettings, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+    """The optimiser of torch that the settings ask for."""
+    if not callable(settings.optimizer):
+        return torch.optim.Adam(groups, eps=ADAM_EPSILON)
+    made = settings.optimizer(groups)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise ValueError(f"optimizer must return a torch optimiser, and returned a {type(made).__name__}")
+    return made
+
+
 def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
     """Borders of batches of nearly equal size, so that no last batch is tiny."""
     n_batches = -(-n_rows // batch_size)
@@ -257,6 +279,10 @@ class CompiledEngine:
         self.run = cpu_training.train_epoch
         self.loss = LOSS_CODES[settings.loss]  # type: ignore[index]
         self.moments = np.empty((2, int(shape.widths.sum())), np.float32)
+
+    def use(self, train: TuningData) -> None:
+        """Go on with other rows."""
+        self.train, self.bounds = train, batch_bounds(len(train.x), self.settings.batch_size)
 
     def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
         train, settings = self.train, self.settings
@@ -285,6 +311,28 @@ class CompiledEngine:
         )
         return loss, skipped
 
+    def state(self) -> dict[str, np.ndarray]:
+        """What an epoch goes on from, beside the parameters."""
+        return {"first": self.first, "second": self.second, "step": np.array([self.step])}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        step = np.zeros(1, np.int64)
+        for target, name in ((self.first, "first"), (self.second, "second"), (step, "step")):
+            fill(target, arrays, name)
+        self.step = int(step[0])
+
+
+def fill(target: np.ndarray, arrays: Mapping[str, np.ndarray], name: str) -> None:
+    """Copy an array of exactly this shape and type."""
+    values = arrays.get(name)
+    if values is None or values.shape != target.shape or values.dtype != target.dtype:
+        found = "missing" if values is None else f"of shape {values.shape} and type {values.dtype}"
+        raise ValueError(
+            f"the array {name!r} is {found}, expected shape {target.shape} and type {target.dtype}"
+        )
+    target[...] = values
+
 
 class ReferenceEngine:
     """The same steps with torch autograd, on any device. Also runs operators, losses and optimisers of users.
@@ -308,9 +356,12 @@ class ReferenceEngine:
             {"params": decayed, "weight_decay": settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ]
-        custom = settings.optimizer
-        self.optimizer = custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
+        self.optimizer = make_optimizer(settings, groups)
         self.parameters = decayed + plain
+
+    def use(self, train: TuningData) -> None:
+        """Go on with other rows, in the memory of the host."""
+        self.data, self.bounds = train.tensors(), batch_bounds(len(train.x), self.settings.batch_size)
 
     def epoch(self, order: np.ndarray | Tensor, rate: float, seed: int) -> tuple[float, int]:
         generator = torch.Generator(self.theta.device).manual_seed(seed % 2**63)
@@ -329,6 +380,29 @@ class ReferenceEngine:
             else:
                 skipped += 1
         return total / (len(self.bounds) - 1), skipped
+
+    def state(self) -> dict[str, np.ndarray] | None:
+        """What the optimiser remembers of each parameter; None where that is more than tensors like it."""
+        found: dict[str, np.ndarray] = {}
+        for number, p in enumerate(self.parameters):
+            for name, value in self.optimizer.state.get(p, {}).items():
+                if not isinstance(value, Tensor) or value.shape not in ((), p.shape):
+                    return None
+                found[f"optimizer.{number}.{name}"] = value.detach().cpu().numpy()
+        return found
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        for key, values in arrays.items():
+            kind, _, rest = key.partition(".")
+            number, _, name = rest.partition(".")
+            if kind != "optimizer" or not number.isdecimal() or int(number) >= len(self.parameters):
+                continue
+            p = self.parameters[int(number)]
+            if values.shape not in ((), tuple(p.shape)):
+                raise ValueError(f"the array {key!r} has shape {values.shape}, expected {tuple(p.shape)}")
+            # Torch's own optimisers keep their counts on the CPU.
+            self.optimizer.state[p][name] = torch.from_numpy(values).to(p.device if values.shape else "cpu")
 
     def _loss(self, rows: Tensor, generator: torch.Generator) -> Tensor:
         x, frozen, target, weight = (tensor[rows] for tensor in self.data)

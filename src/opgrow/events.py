@@ -54,6 +54,9 @@ class GrowthStep:
     operator_set, n_neurons : of the new block; head_operators : of POP's output layer, else None
     candidates : the operator sets that the search scored, best first
     curve : epochs of the tuning; best_epoch is the one that was kept, 0 being the start
+    invalid_candidates, skipped_batches, invalid_epochs : candidates without a finite score, batches whose
+        gradients were not finite, in all that the step trained, and epochs of the curve with a score that
+        was not finite; all of them are left out
     score : of the network with the new part; improvement : relative, None for a layer's first block
     accepted : whether the new part stays
     n_parameters : of the network with the new part
@@ -76,6 +79,7 @@ class GrowthStep:
     curve: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     skipped_batches: int = 0
+    invalid_epochs: int = 0
     dropout: float = 0.0
     search_seconds: float = 0.0
     tuning_seconds: float = 0.0
@@ -101,12 +105,16 @@ def _text(operator_set: OperatorSet | None) -> str | None:
 
 @dataclass(frozen=True)
 class FitStarted:
-    """An estimator begins to grow ``n_networks``, which a student, one network more, may then replace."""
+    """An estimator begins to grow ``n_networks``, which a student, one network more, may then replace.
+
+    ``seconds`` have passed in earlier runs, where the fit goes on from a checkpoint.
+    """
 
     estimator: str
     parameters: Mapping[str, Any]
     n_networks: int = 1
     student: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ numbers earlier steps have used.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -20,7 +19,9 @@ import torch
 from torch import nn
 
 from .backends import Backend, HostBackend, Part, Problem
+from .checkpoints import Journal
 from .engines import TuningSettings
+from .errors import NotFiniteError
 from .events import (
     EpochFinished,
     Event,
@@ -44,6 +45,7 @@ __all__ = [
     "Problem",
     "copy_layer",
     "fold_norm",
+    "schedule",
 ]
 
 
@@ -105,7 +107,7 @@ class Growth(ABC):
 
     Attributes
     ----------
-    stopped : why a listener has ended the growth: nothing is added, tuned or tried any more; else None
+    journal : the work that earlier runs of this growth have done, and where this one's is kept
     full : why nothing more can be added, for the network may not have more parameters; else None
     """
 
@@ -120,9 +122,11 @@ class Growth(ABC):
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
         backend: Backend | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.problem, self.method, self.settings, self.seed = problem, method, settings, seed
         self._listener = emit
+        self.journal = Journal() if journal is None else journal
         self.n_threads = settings.n_threads
         self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
         self.steps: list[GrowthStep] = []
@@ -130,8 +134,12 @@ class Growth(ABC):
         self.layers: list[Layer] = []
         self.head: nn.Module | None = None
         self.score: Score | None = None
-        self.stopped: str | None = None
         self.full: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a listener has ended the growth: nothing is added, tuned or tried any more; else None."""
+        return self.journal.stopped
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
@@ -139,7 +147,7 @@ class Growth(ABC):
             return self._run()
 
     def _run(self) -> Network:
-        started = time.perf_counter()
+        started = self.journal.clock()
         problem, settings = self.problem, self.settings
         validation = problem.validation
         self.emit(
@@ -163,9 +171,10 @@ class Growth(ABC):
         self._fine_tune()
         network = self._network(self.layers, self.head)
         assert self.score is not None
+        self._check_finite(network, self.score)
         reason = self.stopped or self.full
         self.steps[-1] = replace(self.steps[-1], stopped=reason)
-        self.emit(GrowthFinished(network, self.score, time.perf_counter() - started, stopped=reason))
+        self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
         return network
 
     def _parts(self) -> list[Any]:
@@ -205,7 +214,7 @@ class Growth(ABC):
         try:
             self._listener(event)
         except StopGrowth as stop:
-            self.stopped = self.stopped or str(stop) or "a callback has stopped it"
+            self.journal.stopped = self.stopped or str(stop) or "a callback has stopped it"
 
     def report_epoch(self, event: EpochFinished) -> bool:
         """Tell of an epoch; whether the tuning is to end with it."""
@@ -271,7 +280,7 @@ class Growth(ABC):
             return
         assert self.score is not None
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
-        clock = time.perf_counter()
+        clock = self.journal.clock()
         network = self._network(self.layers, self.head)
         criterion = self.settings.criterion
         result = tune(
@@ -279,6 +288,7 @@ class Growth(ABC):
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
             lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
+            self.journal.draft(f"fine-tune, {schedule(settings)}"),
         )
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
@@ -296,8 +306,9 @@ class Growth(ABC):
                 curve=result.curve,
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
+                invalid_epochs=result.invalid_epochs,
                 dropout=settings.dropout,
-                tuning_seconds=time.perf_counter() - clock,
+                tuning_seconds=self.journal.clock() - clock,
             )
         )
 
@@ -314,9 +325,24 @@ class Growth(ABC):
         network.head.load_state_dict(head.state_dict())
         return network.eval()
 
+    def _check_finite(self, network: Network, score: Score) -> None:
+        """Refuse a network that cannot predict, which only values far from all others can bring about."""
+        if score.finite and all(tensor.isfinite().all() for tensor in network.state_dict().values()):
+            return
+        rows = "training" if self.problem.validation is None else "validation"
+        raise NotFiniteError(
+            f"the network that {self.method.name} has grown overflows on the {rows} rows; check them for "
+            "values that are too large or far from the others, and let inputs be standardised"
+        )
+
     def _record(self, step: GrowthStep) -> None:
         self.steps.append(step)
         self.emit(StepFinished(step))
+
+
+def schedule(settings: TuningSettings) -> str:
+    """What tells one tuning of a part from another, as the journal's titles have it."""
+    return f"epochs {list(settings.epochs)}, dropout {settings.dropout}"
 
 
 def fold_norm(block: Block, head: nn.Linear) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix, weighted_mean
 
 __all__ = ["IncrementalRidge", "feature_moments"]
@@ -135,7 +136,7 @@ class IncrementalRidge:
         rows = [new, self.target, self.weight, *([] if self.features is None else [self.features])]
         cross, gram, slope = matrices.sums(sums, *rows, columns=size)
         if not all(np.isfinite(array).all() for array in (cross, gram, slope)):
-            raise FloatingPointError("the sums over rows of new features and targets are not finite")
+            raise NotFiniteError("the sums over rows of new features and targets are not finite")
         return cross, gram, slope
 
     def _cholesky(self, schur: np.ndarray) -> np.ndarray:
@@ -145,7 +146,7 @@ class IncrementalRidge:
                 return linalg.cholesky(schur + (self.ridge + extra * total) * identity, lower=True)
             except linalg.LinAlgError:
                 continue
-        raise FloatingPointError("the Gram matrix of the features has no Cholesky factor: raise the ridge")
+        raise NotFiniteError("the Gram matrix of the features has no Cholesky factor: raise the ridge")
 
 
 def feature_moments(
@@ -155,7 +156,7 @@ def feature_moments(
     try:
         mean, scale = matrices.moments(features, weight)
     except ValueError:
-        raise FloatingPointError(
+        raise NotFiniteError(
             "the features overflow: rescale the inputs or let them be standardised"
         ) from None
     return mean, np.where(scale <= _ROUNDING * np.abs(mean), 1.0, scale)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix
 
 __all__ = ["discriminant_directions", "principal_directions", "projection"]
@@ -115,9 +116,7 @@ def discriminant_directions(
             between, _with_ridge(within, ridge), subset_by_index=(size - count, size - 1)
         )
     except linalg.LinAlgError:
-        raise FloatingPointError(
-            f"the scatter within classes is singular with ridge {ridge}; raise it"
-        ) from None
+        raise NotFiniteError(f"the scatter within classes is singular with ridge {ridge}; raise it") from None
     vectors = vectors[:, ::-1]
     return _signed(vectors / np.linalg.norm(vectors, axis=0))
 
@@ -133,9 +132,7 @@ def _class_means(
 
     sums, counts = matrices.sums(task, x, target, weight, columns=2 * x.shape[1])
     if not (np.isfinite(sums).all() and np.isfinite(counts).all() and counts.sum() > 0):
-        raise FloatingPointError(
-            "the features and weights to be projected must be finite, and not all weights 0"
-        )
+        raise NotFiniteError("the features and weights to be projected must be finite, and not all weights 0")
     return sums / np.where(counts > 0, counts, 1.0)[:, None], counts
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -66,6 +67,9 @@ class Block(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        _check_sizes(n_inputs=n_inputs, n_neurons=n_neurons)
+        if not isinstance(operator_set, OperatorSet):
+            raise TypeError(f"operator_set must be an OperatorSet, got {operator_set!r}")
         if norm not in NORMALIZATIONS:
             raise ValueError(f"norm must be 'batch', 'unit' or None, got {norm!r}")
         if norm == "unit" and bias:
@@ -136,6 +140,12 @@ def unit_rows(z: Tensor) -> Tensor:
     z = z / torch.where(largest == 0, torch.ones_like(largest), largest)
     squares = z.square().sum(dim=1, keepdim=True)
     return z / torch.where(squares == 0, torch.ones_like(squares), squares).sqrt()
+
+
+def _check_sizes(**sizes: Any) -> None:
+    for name, size in sizes.items():
+        if type(size) is bool or not isinstance(size, Integral) or size < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 
 
 class Layer(nn.Module):
@@ -212,6 +222,9 @@ class Network(nn.Module):
         self.input_scale: Tensor
         self.output_mean: Tensor | None
         self.output_scale: Tensor | None
+        _check_sizes(n_inputs=n_inputs, n_outputs=n_outputs)
+        if not isinstance(layers, Sequence) or not all(isinstance(layer, Layer) for layer in layers):
+            raise TypeError(f"layers must be a list of Layers, got {layers!r}")
         self.n_inputs, self.n_outputs = n_inputs, n_outputs
         # In double precision, for inputs whose mean is large and whose deviation is small.
         mean = torch.zeros(n_inputs) if input_mean is None else input_mean

@@ -212,6 +212,9 @@ def operator_sets(
     >>> len(operator_sets()), len(operator_sets(nodal=["multiplication"], pool=["sum"]))
     (144, 6)
     """
+    for kind, names in (("nodal", nodal), ("pool", pool), ("activation", activation)):
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ValueError(f"{kind} must be a list of names, got {names!r}")
     return [OperatorSet(*names) for names in itertools.product(nodal, pool, activation)]
 
 
@@ -340,7 +343,9 @@ def _register(
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", name):
         raise ValueError(f"an operator's name is letters, digits and underscores, got {name!r}")
     if name in _REGISTRY[kind]:
-        raise ValueError(f"a {kind} operator named {name!r} is already registered")
+        raise ValueError(f"{kind} operator {name!r} is already registered")
+    if not callable(operator.flops) and (not isinstance(operator.flops, int) or operator.flops < 0):
+        raise ValueError(f"flops of {kind} operator {name!r} must be a number, got {operator.flops!r}")
     if not callable(operator.function):
         raise TypeError(f"{kind} operator {name!r} needs a function, got {type(operator.function).__name__}")
     generator = torch.Generator().manual_seed(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,17 +22,21 @@ __all__ = [
     "PARAMETERS",
     "check_choice",
     "check_common",
+    "check_flag",
     "check_integer",
     "check_number",
     "class_weights",
     "documentation",
     "is_auto",
     "is_integer",
+    "is_listed",
     "is_number",
     "n_threads",
     "values",
 ]
 
+#: Largest integer that a parameter may be.
+_MOST = 2**31 - 1
 #: Names, as they stand in a signature, to their type and description. Defaults come from the signature.
 PARAMETERS = {
     "n_min, n_step": """int
@@ -107,6 +112,14 @@ PARAMETERS = {
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
         Threads; None uses as many as torch does, -1 all cores.""",
+    "checkpoint_dir, checkpoint_seconds": """path and float, or None
+        Folder in which the growth is saved after every step, and within long searches and tunings whenever
+        so many seconds have passed. A later `fit` with the same data and parameters goes on from there, and
+        grows the same network, bit for bit; another fit is refused. None: nothing is saved.""",
+    "memory_limit": """int, str or None
+        Bytes that rows may take, as a number or as text such as "2GB". Arrays that would take more are read
+        in chunks. None: arrays are taken into memory, but for memory maps of more than a quarter of the
+        machine's, and a source may take a quarter of that.""",
     "max_parameters, max_seconds": """int and float, or None
         Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
         what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",
@@ -194,7 +207,13 @@ def _shown(default: Any) -> str:
 def check_common(p: Any) -> None:
     """Check what all estimators have; the thread count is checked by `n_threads`."""
     check_number("validation_fraction", p.validation_fraction, 0.0, 0.9)
+    check_flag("standardize", p.standardize)
+    if not isinstance(p.verbose, bool):
+        check_integer("verbose", p.verbose, 0)
     check_device(p.device)
+    if p.checkpoint_dir is not None and not isinstance(p.checkpoint_dir, str | os.PathLike):
+        raise ValueError(f"checkpoint_dir must be a path or None, got {p.checkpoint_dir!r}")
+    check_number("checkpoint_seconds", p.checkpoint_seconds, 0.0, np.inf)
 
 
 def class_weights(
@@ -213,9 +232,10 @@ def class_weights(
     unknown = [label for label in class_weight if label not in labels]
     if unknown:
         raise ValueError(f"class_weight names the class {unknown[0]!r}, but y has only {labels}")
-    weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+    given = [class_weight.get(label, 1.0) for label in labels]
+    if not (all(is_number(w) and 0 <= w < np.inf for w in given) and any(given)):
         raise ValueError(f"class weights must be finite, at least 0 and not all 0, got {class_weight!r}")
+    weights = np.array(given, np.float64)
     return weights[codes]
 
 
@@ -237,17 +257,37 @@ def is_auto(value: Any) -> bool:
 
 
 def is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    """Whether a value is an integer, and not so large that the kernels could not count to it."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+    return whole and value <= _MOST
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    """Whether a value is a number that fits into a float."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    return real and not (isinstance(value, int) and abs(value) > float(np.finfo(np.float64).max))
+
+
+def is_listed(value: Any) -> bool:
+    """Whether a value is a list, a tuple, an array or the like, and no text."""
+    return (
+        isinstance(value, Sequence | np.ndarray)
+        and not isinstance(value, str | bytes)
+        and np.ndim(value) == 1
+    )
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Complain unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def check_integer(name: str, value: Any, least: int, otherwise: str = "") -> None:
     """Complain unless ``value`` is an integer of at least ``least``; ``otherwise`` says what else may be."""
     if not is_integer(value) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}{otherwise}, got {value!r}")
+        most = f" and at most {_MOST}" if isinstance(value, int) and value > _MOST else ""
+        raise ValueError(f"{name} must be an integer of at least {least}{most}{otherwise}, got {value!r}")
 
 
 def check_number(name: str, value: Any, low: float, high: float, otherwise: str = "") -> None:
@@ -271,7 +311,10 @@ def values(
 ) -> tuple[float, ...]:
     """One number or a sequence of numbers, each checked."""
     items = (given,) if is_number(given) else given
-    listed = not isinstance(items, str) and isinstance(items, Sequence | np.ndarray)
-    if not listed or not (empty or len(items)) or not all(is_number(v) and allowed(v) for v in items):
+    if (
+        not is_listed(items)
+        or not (empty or len(items))
+        or not all(is_number(v) and allowed(v) for v in items)
+    ):
         raise ValueError(f"{name} must be a number or a sequence of numbers, each {rule}, got {given!r}")
     return tuple(float(v) for v in items)

@@ -1,15 +1,13 @@
 """The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
 
 safetensors, because reading it runs no code and because other tools can open it. The text is described in
-`opgrow.record`. A file is written beside its place and moved there when it is complete, so whoever looks sees
-the old model or the new one, and never a part of either.
+`opgrow.record`; how the file is written, so that an old one is never lost, in `opgrow.atomic`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from . import record
+from .atomic import check_writable, write_atomically, write_together
 from .data import TableEncoder
 
-__all__ = ["ModelFile", "check_writable", "load", "read", "read_model", "save", "write_atomically"]
+__all__ = [
+    "ModelFile",
+    "check_writable",
+    "load",
+    "read",
+    "read_model",
+    "save",
+    "write_atomically",
+    "write_together",
+]
 
 #: The key of the JSON text in the metadata of the file.
 KEY = "opgrow"
@@ -195,33 +203,3 @@ def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
     made = len(encoder.get_feature_names_out())
     if made != n_inputs:
         raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file that appears complete or not at all; a file that was there stays until then."""
-    # A link is followed: what it points to is replaced, and not the link.
-    target = Path(os.path.realpath(Path(path).expanduser()))
-    check_writable(target)
-    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
-    # Not by tempfile, whose files only their owner may read.
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Say early, before a long fit, that a file cannot be written to its place."""
-    target = Path(os.path.realpath(Path(path).expanduser()))
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{str(target)!r} is not a file that can be replaced.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(target.parent)!r}.")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"Nothing can be written to the folder {str(target.parent)!r}.")

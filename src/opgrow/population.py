@@ -9,13 +9,14 @@ tensors live on another device.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 
 import numpy as np
 from torch import nn
 
+from .checkpoints import Draft, Interrupted
 from .engines import (
     LOSS_CODES,
     Shape,
@@ -24,8 +25,10 @@ from .engines import (
     assign_block,
     assign_head,
     batch_bounds,
+    fill,
     is_plain,
 )
+from .errors import NotFiniteError
 from .kernels.threads import stream
 from .network import Block, Layer
 from .operators import OperatorSet
@@ -36,13 +39,14 @@ __all__ = [
     "Member",
     "Outcome",
     "Start",
+    "Tally",
     "Trained",
-    "best_of",
     "collect",
     "draw_start",
     "flat_start",
     "is_compilable",
     "modules_of",
+    "recall_tally",
     "train_population",
 ]
 
@@ -85,6 +89,68 @@ class Trained:
     head: nn.Linear | Block
 
 
+@dataclass
+class Tally:
+    """What has come of the candidates so far.
+
+    Attributes
+    ----------
+    numbers : which candidates are done, and outcomes : what came of each, in the order in which they were
+    best : the first of the best ones, None while there is none with a finite score; theta : its parameters
+    arrays : what candidates that are trained together go on from
+    """
+
+    numbers: list[int] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    best: int | None = None
+    theta: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def add(self, number: int, outcome: Outcome, theta: np.ndarray) -> None:
+        self.numbers.append(number)
+        self.outcomes.append(outcome)
+        champion = None if self.best is None else self.outcomes[self.numbers.index(self.best)].score
+        equal = champion is not None and (outcome.score.value, outcome.score.loss) == (
+            champion.value,
+            champion.loss,
+        )
+        if outcome.score.better_than(champion) or (equal and self.best is not None and number < self.best):
+            self.best, self.theta = number, theta.copy()
+
+    def in_order(self) -> list[Outcome]:
+        """What came of each candidate, in the order of the candidates."""
+        return [
+            outcome
+            for _, outcome in sorted(zip(self.numbers, self.outcomes, strict=True), key=lambda p: p[0])
+        ]
+
+    def winner(self, start: Start) -> Trained:
+        """The best candidate, as modules."""
+        if self.best is None:
+            raise NotFiniteError(
+                f"none of the {len(self.outcomes)} candidates had a finite score; check the scale of the "
+                "inputs, narrow weight_range or lower learning_rates"
+            )
+        return _restored(self.outcomes[self.numbers.index(self.best)], self.theta, start)
+
+    def check(self, members: Sequence[Member], start: Start) -> None:
+        """Complain about a tally, read from a file, that is not one of these candidates."""
+        right = (
+            len(self.numbers) == len(set(self.numbers)) == len(self.outcomes)
+            and all(0 <= i < len(members) for i in self.numbers)
+            and all(o.member == members[i] for i, o in zip(self.numbers, self.outcomes, strict=True))
+            and (self.best is None or self.best in self.numbers)
+        )
+        if not right:
+            raise ValueError("what came of the candidates does not belong to these candidates")
+        if self.best is not None:
+            fill(
+                np.empty(modules_of(members[self.best], start)[2].size, np.float32),
+                {"theta": self.theta},
+                "theta",
+            )
+
+
 def draw_start(
     n_inputs: int,
     n_neurons: int,
@@ -110,6 +176,7 @@ def train_population(
     validation: TuningData | None = None,
     on_outcome: Callable[[Outcome], bool | None] = lambda outcome: None,
     on_epoch: Callable[[], bool | None] = lambda: None,
+    draft: Draft | None = None,
 ) -> tuple[Trained, list[Outcome]]:
     """Train every candidate and return the best one, and what came of each, in the order of ``members``.
 
@@ -117,57 +184,64 @@ def train_population(
     candidate is done, ``on_epoch`` after each epoch of candidates that are trained together. If one of them
     answers True, the training ends, with the candidates that are done, as soon as one of these has a finite
     score. A candidate without a finite score never wins; if no candidate has one, that is an error.
+    A ``draft`` knows the candidates that were done when the training was cut off.
     """
-    ended = Event()
+    draft = Draft() if draft is None else draft
+    tally, ended = recall_tally(draft, members, start), Event()
+    waiting = [i for i in range(len(members)) if i not in tally.numbers]
+    rest = [members[i] for i in waiting]
 
-    def one(member: Member) -> Result | None:
+    def one(i: int) -> Result | None:
         if ended.is_set():
             return None
-        return _train_one(member, start, train, settings, criterion, seed, validation)
+        part = draft.part(i)
+        return _train_one(members[i], start, train, settings, criterion, seed, validation, part)
 
     found: Iterator[Result | None]
     if is_plain(settings) and all(is_compilable(member, start) for member in members):
-        found = stream([partial(one, member) for member in members], min(settings.n_threads, len(members)))
+        found = stream([partial(one, i) for i in waiting], min(settings.n_threads, len(members)))
     else:
         data, held = train.tensors(), None if validation is None else validation.tensors()
-        found = train_batched(members, start, data, settings, criterion, seed, held, on_epoch, ended)
-    results = collect(members, found, on_outcome, ended)
-    return best_of(results, start), [outcome for outcome, _ in results]
+        found = train_batched(rest, start, data, settings, criterion, seed, held, on_epoch, ended)
+    collect(members, waiting, found, on_outcome, ended, tally, draft)
+    return tally.winner(start), tally.in_order()
+
+
+def recall_tally(draft: Draft, members: Sequence[Member], start: Start) -> Tally:
+    """The tally of a draft, or an empty one."""
+    tally = draft.recall(Tally)
+    if tally is None:
+        return Tally()
+    tally.check(members, start)
+    return tally
 
 
 def collect(
     members: Sequence[Member],
+    waiting: Sequence[int],
     found: Iterator[Result | None],
     on_outcome: Callable[[Outcome], bool | None],
     ended: Event,
-) -> list[tuple[Outcome, np.ndarray]]:
-    """What came of each candidate, with its parameters; None in ``found`` is one that was not trained.
+    tally: Tally,
+    draft: Draft,
+) -> None:
+    """Add what comes of the candidates that wait to a tally; None in ``found`` is one that was not trained.
 
     When ``on_outcome`` answers True and some candidate is valid, ``ended`` is set: no other is begun.
     """
-    results: list[tuple[Outcome, np.ndarray]] = []
-    for member, result in zip(members, found, strict=False):
-        if result is None:
-            continue
-        score, best_epoch, epochs, skipped, theta = result
-        results.append((Outcome(member, score, best_epoch, epochs, skipped), theta))
-        if on_outcome(results[-1][0]) and any(outcome.score.better_than(None) for outcome, _ in results):
-            ended.set()
-    return results
-
-
-def best_of(results: Sequence[tuple[Outcome, np.ndarray]], start: Start) -> Trained:
-    """The first of the best candidates, from the outcome and the flat parameters of each."""
-    best: tuple[Outcome, np.ndarray] | None = None
-    for outcome, theta in results:
-        if outcome.score.better_than(None if best is None else best[0].score):
-            best = outcome, theta
-    if best is None:
-        raise FloatingPointError(
-            f"none of the {len(results)} candidates had a finite score; check the scale of the inputs, "
-            "narrow weight_range or lower learning_rates"
-        )
-    return _restored(*best, start)
+    try:
+        for i, result in zip(waiting, found, strict=False):
+            if result is None:
+                continue
+            score, best_epoch, epochs, skipped, theta = result
+            tally.add(i, Outcome(members[i], score, best_epoch, epochs, skipped), theta)
+            if on_outcome(tally.outcomes[-1]) and tally.best is not None:
+                ended.set()
+            draft.offer(lambda: tally)
+    except Interrupted:  # a candidate was, and those before it are done
+        draft.offer(lambda: tally)
+        raise
+    draft.finish(lambda: tally)
 
 
 def is_compilable(member: Member, start: Start) -> bool:
@@ -206,13 +280,21 @@ def _train_one(
     criterion: str,
     seed: int,
     validation: TuningData | None,
+    draft: Draft,
 ) -> Result:
     from .kernels import cpu_population
 
     shape = modules_of(member, start)[2]
-    theta = flat_start(shape, start)
+    state = _Candidate.begin(shape, start, seed)
+    kept = draft.recall(_Candidate)
+    if kept is not None:
+        state.load(kept, len(settings.epochs))
     held = validation or TuningData(*(a[:0] for a in (train.x, train.frozen, train.target, train.weight)))
-    value, loss, best_epoch, epochs, skipped = cpu_population.train_candidate(
+    schedule = np.array(settings.learning_rates, np.float64), np.array(settings.epochs, np.int64)
+    decay, bounds = shape.decay(settings.weight_decay), batch_bounds(len(train.x), settings.batch_size)
+    # Where nothing is saved in between, a candidate is one call.
+    most = 1 if draft.saves else sum(settings.epochs) + 1
+    while not cpu_population.train_candidate(
         train.x,
         train.frozen,
         train.target,
@@ -221,24 +303,69 @@ def _train_one(
         held.frozen,
         held.target,
         held.weight,
-        batch_bounds(len(train.x), settings.batch_size),
+        bounds,
         shape.plan,
         shape.widths,
         shape.head_codes,
-        theta,
-        np.zeros((2, start.hidden.shape[1]), np.float32),
-        shape.decay(settings.weight_decay),
-        np.array(settings.learning_rates, np.float64),
-        np.array(settings.epochs, np.int64),
+        state.theta,
+        state.moments,
+        state.current,
+        state.first,
+        state.second,
+        state.counts,
+        state.scores,
+        state.draws,
+        decay,
+        *schedule,
         settings.patience or 0,
         LOSS_CODES[settings.loss],  # type: ignore[index]
         _CRITERION_CODES[criterion],
         np.float32(settings.dropout),
         np.float32(settings.input_dropout),
         np.float32(settings.max_norm or 0.0),
-        np.uint64(seed),
-    )
-    return Score(value, loss, CRITERIA[criterion]), best_epoch, epochs, skipped, theta
+        most,
+    ):
+        draft.offer(lambda: state)
+    value, loss = state.scores.tolist()
+    if not np.isfinite(state.moments).all():  # a feature that vanishes, as `engines.single` has it
+        value = loss = np.nan
+    epochs, best_epoch, skipped = (int(n) for n in state.counts[[3, 4, 6]])
+    return Score(value, loss, CRITERIA[criterion]), best_epoch, epochs, skipped, state.theta
+
+
+@dataclass
+class _Candidate:
+    """Where the training of one candidate stands, as `kernels.cpu_population.train_candidate` has it."""
+
+    theta: np.ndarray
+    moments: np.ndarray
+    current: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    counts: np.ndarray
+    scores: np.ndarray
+    draws: np.ndarray
+
+    @classmethod
+    def begin(cls, shape: Shape, start: Start, seed: int) -> _Candidate:
+        theta = flat_start(shape, start)
+        return cls(
+            theta,
+            np.zeros((2, start.hidden.shape[1]), np.float32),
+            theta.copy(),
+            np.zeros_like(theta),
+            np.zeros_like(theta),
+            np.array([-1, 0, 0, 0, 0, 0, 0]),
+            np.full(2, np.nan),
+            np.array([seed], np.uint64),
+        )
+
+    def load(self, kept: _Candidate, n_stages: int) -> None:
+        """Go on from what was kept, if that is of the same shape."""
+        for name, values in vars(self).items():
+            fill(values, vars(kept), name)
+        if not -1 <= self.counts[0] <= n_stages or (self.counts[1:] < 0).any():
+            raise ValueError(f"the position {self.counts.tolist()} is not one of the schedule's")
 
 
 def _restored(outcome: Outcome, theta: np.ndarray, start: Start) -> Trained:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .engines import ADAM_EPSILON, TuningSettings, batch_bounds
+from .engines import TuningSettings, batch_bounds, make_optimizer, single
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .scores import Score, evaluate, row_losses
@@ -97,8 +97,7 @@ class _Batch:
             {"params": decayed, "weight_decay": self.settings.weight_decay},
             {"params": plain, "weight_decay": 0.0},
         ]
-        custom = self.settings.optimizer
-        return custom(groups) if callable(custom) else torch.optim.Adam(groups, eps=ADAM_EPSILON)
+        return make_optimizer(self.settings, groups)
 
     def run(self, on_epoch: Callable[[], bool | None]) -> list[Result]:
         settings, k = self.settings, len(self.members)
@@ -142,7 +141,7 @@ class _Batch:
             skipped += self._step()
         every = torch.stack(means)
         spread = every.var(dim=0, correction=0)
-        return (every.mean(dim=0), torch.stack(variances).mean(dim=0) + spread), skipped
+        return (every.mean(dim=0), single(torch.stack(variances).mean(dim=0) + spread)), skipped
 
     @torch.no_grad()
     def _step(self) -> np.ndarray:
@@ -214,7 +213,7 @@ class _Batch:
             raw = _features(x[None], weight, bias, [m.hidden for m in self.members]).double()
             sums += torch.stack([torch.einsum("n,knd->kd", share, v) for v in (raw, raw.square())])
         mean, square = sums / self.train[3].double().sum()
-        return mean.float(), (square - mean.square()).clamp_min(0.0).float()
+        return mean.float(), single((square - mean.square()).clamp_min(0.0))
 
     @torch.no_grad()
     def _scores(self, moments: tuple[Tensor, Tensor]) -> list[Score]:

@@ -6,14 +6,24 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import torch
 
+from .ranks import Alone
+
 __all__ = [
+    "are_extreme",
     "as_array",
+    "as_numbers",
+    "check_labels",
+    "checking",
+    "in_units",
+    "merged",
     "moments",
     "one_hot",
     "scale_of",
@@ -22,43 +32,155 @@ __all__ = [
 ]
 
 _CHUNK_ELEMENTS = 1 << 22
+#: Variances whose squares may have vanished, and means of columns that can have such variances.
+_TINY_VARIANCE, _TINY_MEAN = 1e-280, 1e-120
+#: Values beyond which differences may overflow.
+_LARGEST = 1e307
+#: Rows that are left of any number of identical ones.
+_MERGED_ROWS = 1000
+_ALONE = Alone()
 
 
 def as_array(data: Any) -> Any:
-    """Torch tensors as numpy arrays; everything else unchanged."""
+    """Torch tensors as numpy arrays; everything else unchanged, but for what would be misread."""
     if isinstance(data, torch.Tensor):
         data = data.detach().cpu()
         return (data.float() if data.dtype == torch.bfloat16 else data).numpy()
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        raise ValueError("masked values are missing values: fill them in or leave their rows out")
+    frame = hasattr(data, "iloc") and hasattr(data, "columns")
+    for dtype in data.dtypes if frame else [getattr(data, "dtype", None)]:
+        if getattr(dtype, "kind", None) in ("m", "M"):
+            raise ValueError(
+                f"dates or times ({dtype}) are no numbers: turn them into such, as days since a fixed date"
+            )
     return data
 
 
-def _chunks(x: np.ndarray) -> Iterator[slice]:
+@contextmanager
+def checking() -> Iterator[None]:
+    """Around scikit-learn's checks: no false alarm, and a word on integers without bounds."""
+    # It sums values first, and large ones, of one sign or of both, overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            yield
+        except OverflowError:
+            raise ValueError("an integer is too large to become a float") from None
+
+
+def check_labels(y: Any, classes: bool, name: str = "y") -> None:
+    """Complain of what objects may be and numbers cannot: missing or, as ``classes``, text beside numbers."""
+    if not isinstance(y, list | tuple) and getattr(getattr(y, "dtype", None), "kind", None) != "O":
+        return
+    values = y if isinstance(y, list | tuple) else y.tolist()
+    if any(_is_missing(value) for value in values):
+        raise ValueError(f"{name} has missing values (None or NaN): fill them in or leave their rows out")
+    text = next((value for value in values if isinstance(value, str)), None)
+    number = next((value for value in values if isinstance(value, Number)), None)
+    if classes and text is not None and number is not None:
+        raise ValueError(
+            f"{name} has text and numbers, such as {text!r} and {number!r}: make all of them text"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA by its name, because pandas need not be there.
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
+def as_numbers(y: np.ndarray, name: str = "y") -> np.ndarray:
+    """Targets of regression as float64 (N, targets)."""
+    if y.dtype.kind in "SU":
+        raise ValueError(f"{name} holds text, such as {y.flat[0].item()!r}: regression needs numbers")
+    return np.asarray(y, np.float64).reshape(len(y), -1)
+
+
+def _chunks(x: np.ndarray, rows: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
+    """Where each chunk of the chosen rows (None: all) belongs among them, and its values in float64.
+
+    Always in the same order in memory: sums of other orders are rounded in other ways.
+    """
     size = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))
-    for start in range(0, len(x), size):
-        yield slice(start, start + size)
+    for start in range(0, len(x) if rows is None else len(rows), size):
+        span = slice(start, start + size)
+        yield span, x[span if rows is None else rows[span]].astype(np.float64, order="C")
+
+
+def in_units(weight: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:
+    """Weights of any magnitude times a power of 2, so that the largest of all lies between 1 and 2."""
+    return np.ldexp(weight, 1 - np.frexp(ranks.largest(weight.max()))[1])
 
 
 def moments(
-    x: np.ndarray, weight: np.ndarray, what: str = "X", add: Callable[[Any], Any] = lambda sums: sums
+    x: np.ndarray,
+    weight: np.ndarray,
+    what: str = "X",
+    rows: np.ndarray | None = None,
+    ranks: Alone = _ALONE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and scale of each column; the scale of a constant column is 1.
 
-    ``add`` adds what other processes have summed over their rows.
+    ``rows`` are those that count, None for all, and ``weight`` has a value for each of them. The rows of all
+    ``ranks`` are meant.
     """
-    total = add(weight.sum(dtype=np.float64))
-    mean = np.zeros(x.shape[1])
-    for rows in _chunks(x):
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean += weight[rows] @ x[rows].astype(np.float64) / total
-    mean, variance = add(mean), np.zeros(x.shape[1])
-    for rows in _chunks(x):
-        with np.errstate(over="ignore", invalid="ignore"):
-            variance += weight[rows] @ np.square(x[rows].astype(np.float64) - mean) / total
-    return mean, scale_of(mean, add(variance), float(total), what)
+    n_rows = ranks.total(len(weight))
+    mean, variance = _mean_and_variance(x, weight, rows, ranks)
+    extreme = are_extreme(x, mean, variance, ranks)
+    if not extreme.any():
+        return mean, scale_of(mean, variance, n_rows, what)
+    unit = np.where(extreme, _units(x, what, rows, ranks), 1.0)
+    mean, variance = _mean_and_variance(x, weight, rows, ranks, unit)
+    return mean * unit, scale_of(mean, variance, n_rows, what, unit)
 
 
-def scale_of(mean: np.ndarray, variance: np.ndarray, total: float, what: str = "X") -> np.ndarray:
-    """The scale of each column from its moments over rows of ``total`` weight; 1 for a constant column."""
+def _mean_and_variance(
+    x: np.ndarray,
+    weight: np.ndarray,
+    rows: np.ndarray | None,
+    ranks: Alone,
+    unit: np.ndarray | float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted mean and variance of each column, divided by its unit."""
+    total = ranks.add(weight.sum(dtype=np.float64))
+    mean, variance = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for span, values in _chunks(x, rows):
+            values /= unit
+            mean += weight[span] @ values / total
+        mean = ranks.add(mean)
+        for span, values in _chunks(x, rows):
+            values /= unit
+            variance += weight[span] @ np.square(values - mean) / total
+    return mean, ranks.add(variance)
+
+
+def are_extreme(x: np.ndarray, mean: np.ndarray, variance: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:
+    """Columns whose squares overflow or vanish, by their moments: the scale has to be taken with units."""
+    with np.errstate(invalid="ignore"):
+        extreme = ~np.isfinite(variance) | ((variance < _TINY_VARIANCE) & (np.abs(mean) < _TINY_MEAN))
+    if extreme.any():  # zeros are only constant
+        extreme[extreme] = ranks.largest(x[:, extreme].any(axis=0)) > 0
+    return extreme
+
+
+def _units(x: np.ndarray, what: str, rows: np.ndarray | None, ranks: Alone) -> np.ndarray:
+    """The power of 2 below the largest value of each column."""
+    largest = np.zeros(x.shape[1])
+    for _, values in _chunks(x, rows):
+        np.maximum(largest, np.abs(values).max(axis=0), out=largest)
+    largest = ranks.largest(largest)
+    if (largest > _LARGEST).any():
+        column = int(largest.argmax())
+        raise ValueError(
+            f"the values of {what} are too large: column {column} reaches {largest[column]:.3g}; rescale it"
+        )
+    return np.ldexp(1.0, np.frexp(largest)[1] - 1)
+
+
+def scale_of(
+    mean: np.ndarray, variance: np.ndarray, n_rows: int, what: str = "X", unit: np.ndarray | float = 1.0
+) -> np.ndarray:
+    """The scale of each column from its moments over so many rows, in units; 1 for a constant column."""
     if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
         column = int(np.flatnonzero(~np.isfinite(variance))[0])
         raise ValueError(
@@ -66,18 +188,41 @@ def scale_of(mean: np.ndarray, variance: np.ndarray, total: float, what: str = "
         )
     # A constant column has a variance of rounding errors (the bound is scikit-learn's).
     epsilon = np.finfo(np.float64).eps
-    noise = total * epsilon * variance + (total * mean * epsilon) ** 2
-    scale = np.sqrt(variance)
-    scale[(variance <= noise) | (scale == 0)] = 1.0
-    return scale
+    deviation = np.sqrt(variance)
+    noise = np.hypot(np.sqrt(n_rows * epsilon) * deviation, n_rows * mean * epsilon)
+    return np.where((deviation <= noise) | (deviation == 0), 1.0, deviation * unit)
 
 
-def standardized(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """(x - mean) / scale as a new float32 array."""
-    out = np.empty(x.shape, np.float32)
-    for rows in _chunks(x):
-        out[rows] = (x[rows].astype(np.float64) - mean) / scale
+def standardized(
+    x: np.ndarray, mean: np.ndarray, scale: np.ndarray, what: str = "X", rows: np.ndarray | None = None
+) -> np.ndarray:
+    """(x - mean) / scale of some rows (None: all) as a new float32 array."""
+    out = np.empty((len(x) if rows is None else len(rows), x.shape[1]), np.float32)
+    try:
+        with np.errstate(over="raise"):
+            for span, values in _chunks(x, rows):
+                out[span] = (values - mean) / scale
+    except FloatingPointError:
+        raise ValueError(
+            f"{what} has values that are too far from the others, or too large, for single precision: "
+            "leave them out or rescale them"
+        ) from None
     return out
+
+
+def merged(target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and weights of few rows that say as much as many with identical inputs.
+
+    Rows with equal targets become one of their weight. Where many targets are different, neighbours become
+    one with their mean.
+    """
+    distinct, group = np.unique(target, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    if len(distinct) > _MERGED_ROWS:
+        group = group * _MERGED_ROWS // len(distinct)
+    total = np.bincount(group, weight)
+    sums = [np.bincount(group, weight * column) for column in target.T]
+    return (np.stack(sums, axis=1) / total[:, None]).astype(target.dtype), total
 
 
 def one_hot(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -31,6 +31,7 @@ from .events import (
     StepFinished,
 )
 from .scores import Score
+from .texts import plain_console
 
 __all__ = ["STEP_COLUMNS", "Progress", "growth_table", "step_cells"]
 
@@ -90,7 +91,7 @@ class Progress(Callback):
         if self._display is not None and self._display.expects(event):
             return
         self.close()
-        console = self.console or Console(stderr=True)
+        console = self.console or plain_console(stderr=True)
         if not (self.force or _is_terminal(console)):
             return
         self._display = _Display(console, event)
@@ -265,8 +266,8 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     history = list(history)
     several = any(step.member > 1 for step in history)
     reasons = dict.fromkeys(step.stopped for step in history if step.stopped)
-    if reasons:
-        table.caption, table.caption_justify = f"Growth ended because {'; '.join(reasons)}.", "left"
+    remarks = [f"Growth ended because {'; '.join(reasons)}."] if reasons else []
+    table.caption, table.caption_justify = " ".join([*remarks, *left_out(history)]) or None, "left"
     for name in (*(["net"] if several else []), "layer", "block"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(
@@ -284,6 +285,18 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
             cells.append(kept if name == "kept" else text)
         table.add_row(*cells)
     return table
+
+
+def left_out(history: Iterable[GrowthStep]) -> list[str]:
+    """A sentence on what was not finite in all steps; none if everything was."""
+    steps = list(history)
+    counts = (
+        (sum(step.invalid_candidates for step in steps), "candidate", "candidates"),
+        (sum(step.skipped_batches for step in steps), "batch", "batches"),
+        (sum(step.invalid_epochs for step in steps), "epoch", "epochs"),
+    )
+    found = [f"{count:,} {one if count == 1 else many}" for count, one, many in counts if count]
+    return [f"Left out, because they were not finite: {', '.join(found)}."] if found else []
 
 
 def step_cells(step: GrowthStep) -> tuple[str, ...]:

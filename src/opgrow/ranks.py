@@ -24,6 +24,8 @@ class Alone:
     """One process that holds all rows."""
 
     rank, size = 0, 1
+    #: Whether all rows are here, whatever is asked about them.
+    has_all_rows = True
     #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
     batch_sizes: tuple[int, int] | None = None
 
@@ -36,6 +38,10 @@ class Alone:
 
     def add(self, values: Any) -> Any:
         """The sum over ranks of a float64 array, or of a number."""
+        return values
+
+    def largest(self, values: Any) -> Any:
+        """The largest over ranks of each value."""
         return values
 
     def total(self, number: int) -> int:

@@ -52,6 +52,8 @@ _MAX_DEPTH = 20
 _MAX_LABEL, _MAX_LABELS = 1 << 16, 1 << 24
 ESTIMATORS: dict[str, type] = {name: getattr(estimators, name) for name in estimators.__all__}
 
+#: Parameters that mean nothing elsewhere: no fit may write to a folder because a file says so.
+_OF_THIS_MACHINE = ("checkpoint_dir",)
 _LOSSES = ("cross_entropy", "mse", "custom")
 _LABELS = {"bool": bool, "int": int, "float": float, "str": str}
 _WIDTHS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}
@@ -96,7 +98,10 @@ def describe(estimator: Any) -> dict[str, Any]:
         "format": FORMAT,
         "library": __version__,
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "parameters": {
+            name: None if name in _OF_THIS_MACHINE else _plain(value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
         "n_inputs": network.n_inputs,
         "n_outputs": network.n_outputs,
         "layers": [[_describe_block(block) for block in layer] for layer in network.layers],

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .errors import NotFiniteError
+
 __all__ = ["Base", "Schur", "factor_base", "update"]
 
 
@@ -91,7 +93,7 @@ def factor_base(gram: Tensor, target: Tensor, total: float, weight: float, ridge
         if good:
             break
     else:
-        raise ArithmeticError("the Gram matrix of the accepted features has no Cholesky factor")
+        raise NotFiniteError("the Gram matrix of the accepted features has no Cholesky factor")
     head = torch.cholesky_solve(target, factor) if gram.shape[0] else target
     return Base(factor, target, head, total, weight, ridge)
 

@@ -40,11 +40,15 @@ class Score:
     loss: float
     higher_is_better: bool = False
 
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.value) and np.isfinite(self.loss))
+
     def better_than(self, other: Score | None) -> bool:
         """Whether this score is finite and strictly better than the other one."""
-        if not (np.isfinite(self.value) and np.isfinite(self.loss)):
+        if not self.finite:
             return False
-        if other is None or not (np.isfinite(other.value) and np.isfinite(other.loss)):
+        if other is None or not other.finite:
             return True
         if self.value != other.value:
             return (self.value > other.value) == self.higher_is_better

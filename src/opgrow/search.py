@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from . import ridge as ridge_module
+from .errors import NotFiniteError
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .statistics import Draw, Gathered, SearchRows, draw_weights
 
-__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "search"]
+__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "check_result", "search"]
 
 SCORES = ("loo", "gcv", "loss", "accuracy")
 #: Evaluations of nodal operators below which threads cost more than they bring.
@@ -140,7 +141,7 @@ def search(
     problem = _solve(draws, rows.gather(draws, settings.n_threads), settings.ridges)
     valid = _stacked([u.valid for u in problem.updates])
     if not valid.any():
-        raise FloatingPointError(
+        raise NotFiniteError(
             f"none of the {valid.size} candidate operator sets gave finite features; "
             "check the scale of the inputs or narrow weight_range"
         )
@@ -173,6 +174,24 @@ def search(
     )
 
 
+def check_result(
+    result: SearchResult, n_inputs: int, n_accepted: int, n_neurons: int, n_outputs: int
+) -> None:
+    """Complain about a result, read from a file, that is not one for a block of this shape."""
+    shapes = {
+        "weight": (n_inputs, n_neurons),
+        "mean": (n_neurons,),
+        "variance": (n_neurons,),
+        "head": (n_accepted + n_neurons, n_outputs),
+        "intercept": (n_outputs,),
+    }
+    for winner in (result.winner, result.rival):
+        for name, shape in shapes.items() if winner is not None else ():
+            found = getattr(winner, name)
+            if found.shape != shape or found.dtype.kind != "f":
+                raise ValueError(f"{name!r} has shape {found.shape} and type {found.dtype}, expected {shape}")
+
+
 def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:
     """Standardise the sums and solve every candidate for every ridge."""
     sums, constants = gathered.sums, gathered.provisional
@@ -185,6 +204,8 @@ def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _P
     variance = spread / scale.square()
     # What turns a shifted, scaled feature into a standardised one.
     factor = 1.0 / (torch.sqrt(variance + NORM_EPSILON) * scale)
+    # A block has its variances in single precision: a candidate of larger ones is not valid.
+    factor = torch.where(variance <= torch.finfo(torch.float32).max, factor, torch.nan)
     gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
     gram *= factor[:, :, None] * factor[:, None]
     cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(0, 1).contiguous()

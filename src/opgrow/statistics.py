@@ -8,7 +8,7 @@ standardisation is applied to the sums afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .cache import Reservation, reserve
 from .kernels import reference
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
@@ -31,13 +32,14 @@ __all__ = [
     "SearchRows",
     "Share",
     "Sums",
+    "all_features",
     "as_they_are",
     "chunks",
     "draw_weights",
     "provisional",
 ]
 
-#: Bytes of candidate features that may be kept between the two passes of a search.
+#: Bytes of candidate features that one search may keep between its two passes.
 CACHE_BYTES = 1 << 29
 #: Bytes of candidate features in a chunk of rows.
 CHUNK_BYTES = 1 << 25
@@ -87,11 +89,12 @@ class Provisional:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the first pass leaves: sums, and the raw features of all chunks if they fit into the cache."""
+    """What the first pass leaves: sums, and the raw features of all chunks if there is room for them."""
 
     sums: Sums
     provisional: Provisional
     cache: list[Tensor] | None
+    reservation: Reservation | None = None
 
 
 #: From raw features (k, m, n), accepted features (n, p), targets (n, C) and weights (n,) to summed scores
@@ -228,11 +231,13 @@ class Rows:
     def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
         """Chunks are spread over threads, and their sums added in their order."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-        constants = share(provisional(torch.from_numpy(_all_features(self.x[:64], draws, n_threads))))
-        cache: list[Tensor] | None = [] if 4 * k * m * self.n_rows <= CACHE_BYTES else None
+        constants = share(provisional(torch.from_numpy(all_features(self.x[:64], draws, n_threads))))
+        size = 4 * k * m * self.n_rows
+        reservation = reserve(size) if size <= CACHE_BYTES else None
+        cache: list[Tensor] | None = None if reservation is None else []
 
         def task(span: slice) -> tuple[Sums, np.ndarray | None]:
-            h = _all_features(self.x[span], draws)
+            h = all_features(self.x[span], draws)
             sums = self._sum_chunk(h if cache is None else h.copy(), span, constants)
             return sums, None if cache is None else h
 
@@ -245,7 +250,16 @@ class Rows:
             if cache is not None and h is not None:
                 cache.append(torch.from_numpy(h))
         assert total is not None
-        return Gathered(total, constants, cache)
+        return Gathered(total, constants, cache, reservation)
+
+    def summing(self, draws: Sequence[Draw], constants: Provisional) -> Iterator[Callable[[], Sums]]:
+        """Tasks that sum the rows span by span."""
+        k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
+
+        def task(span: slice) -> Sums:
+            return self._sum_chunk(all_features(self.x[span], draws), span, constants)
+
+        return (partial(task, span) for span in chunks(self.n_rows, k * m))
 
     def score(
         self,
@@ -263,7 +277,7 @@ class Rows:
             if cache is not None:
                 h = cache[number][chosen]
             else:
-                h = torch.from_numpy(_all_features(self.x[span], needed))
+                h = torch.from_numpy(all_features(self.x[span], needed))
             parts = (torch.from_numpy(a[span]) for a in (self.accepted, self.target, self.weight))
             return function(h, *parts)
 
@@ -324,7 +338,7 @@ def provisional(h: Tensor) -> Provisional:
     return Provisional(shift.float(), scale.float())
 
 
-def _all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
+def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
     """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
     starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
     out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)

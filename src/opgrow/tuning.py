@@ -8,19 +8,32 @@ tuning never makes a network worse.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from torch import nn
 
-from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine
+from .checkpoints import Draft
+from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine, fill
 from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
 from .scores import Score, evaluate
 
-__all__ = ["Epoch", "HostSession", "Session", "TuningResult", "tune"]
+__all__ = [
+    "Epoch",
+    "HostSession",
+    "Session",
+    "TuningResult",
+    "TuningState",
+    "outputs_of",
+    "pack_best",
+    "restore_generator",
+    "tune",
+    "unpack_best",
+]
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,38 @@ class TuningResult:
     curve: list[Epoch]
     skipped_batches: int
 
+    @property
+    def invalid_epochs(self) -> int:
+        """Epochs whose score was not finite."""
+        return sum(not epoch.score.finite for epoch in self.curve)
+
+
+@dataclass
+class TuningState:
+    """Where a tuning stands: all that it needs to go on, in this process or in another one.
+
+    Attributes
+    ----------
+    stage, used, waited : position in the schedule, epochs there, and those of them without a better score
+    ended : whether there are no more epochs
+    rng : state of the random numbers, as JSON; arrays : of the session
+    """
+
+    start: Score
+    best: Score
+    best_epoch: int = 0
+    skipped_batches: int = 0
+    curve: list[Epoch] = field(default_factory=list)
+    stage: int = 0
+    used: int = 0
+    waited: int = 0
+    ended: bool = False
+    rng: str = ""
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def result(self) -> TuningResult:
+        return TuningResult(self.start, self.best, self.best_epoch, self.curve, self.skipped_batches)
+
 
 class Session(Protocol):
     """The state of one tuning, wherever it is."""
@@ -63,38 +108,81 @@ class Session(Protocol):
         """Write what is remembered into the modules."""
         ...
 
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is remembered, as arrays."""
+        ...
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        """The state as it is, as arrays; None where an optimiser has more than those."""
+        ...
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `kept`, and perhaps `moving`, have said in another session of the same shape."""
+        ...
+
 
 def tune(
     session: Session,
     settings: TuningSettings,
     rng: np.random.Generator,
     on_epoch: Callable[[Epoch], bool | None] | None = None,
+    draft: Draft | None = None,
 ) -> TuningResult:
     """Tune in epochs as the schedule says, and leave the modules in the best state.
 
-    ``on_epoch`` hears of each epoch; if it answers True, the tuning ends there.
+    ``on_epoch`` hears of each epoch; if it answers True, the tuning ends there. A ``draft`` knows where the
+    tuning was when it was cut off, and is offered every epoch.
     """
-    start = best = session.score()
-    session.keep()
-    best_epoch, skipped = 0, 0
-    curve: list[Epoch] = []
-    ended = False
-    for rate, count in zip(settings.learning_rates, settings.epochs, strict=True):
-        waited = 0
-        for _ in range(count):
-            if ended or (settings.patience is not None and waited >= settings.patience):
-                break
-            loss, skips = session.epoch(rate, rng)
-            skipped += skips
-            now = session.score()
-            curve.append(Epoch(len(curve) + 1, rate, loss, now))
-            waited += 1
-            if now.better_than(best):
-                session.keep()
-                best, best_epoch, waited = now, len(curve), 0
-            ended = on_epoch is not None and bool(on_epoch(curve[-1]))
+    draft = Draft() if draft is None else draft
+    state = draft.recall(TuningState)
+    if state is None:
+        score = session.score()
+        session.keep()
+        state = TuningState(score, score)
+    else:
+        session.load(state.arrays)
+        restore_generator(rng, state.rng)
+
+    def saved() -> TuningState | None:
+        moving = session.moving()
+        if moving is None:
+            return None
+        return replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept() | moving)
+
+    while not state.ended:
+        if _over(state, settings):
+            state.stage, state.used, state.waited = state.stage + 1, 0, 0
+            state.ended = state.stage >= len(settings.epochs)
+            continue
+        rate = settings.learning_rates[state.stage]
+        loss, skips = session.epoch(rate, rng)
+        state.skipped_batches += skips
+        now = session.score()
+        state.curve.append(Epoch(len(state.curve) + 1, rate, loss, now))
+        state.used, state.waited = state.used + 1, state.waited + 1
+        if now.better_than(state.best):
+            session.keep()
+            state.best, state.best_epoch, state.waited = now, len(state.curve), 0
+        state.ended = on_epoch is not None and bool(on_epoch(state.curve[-1]))
+        draft.offer(saved)
     session.restore()
-    return TuningResult(start, best, best_epoch, curve, skipped)
+    draft.finish(lambda: replace(state, rng=json.dumps(rng.bit_generator.state), arrays=session.kept()))
+    return state.result()
+
+
+def _over(state: TuningState, settings: TuningSettings) -> bool:
+    """Whether a learning rate has had its epochs, or its patience."""
+    if state.stage >= len(settings.epochs) or state.used >= settings.epochs[state.stage]:
+        return True
+    return settings.patience is not None and state.waited >= settings.patience
+
+
+def restore_generator(rng: np.random.Generator, text: str) -> None:
+    """Let a generator go on from the state that JSON tells of."""
+    try:
+        rng.bit_generator.state = json.loads(text)
+    except (TypeError, KeyError, OverflowError) as error:
+        raise ValueError(f"the state of the random numbers is not valid ({error})") from error
 
 
 class HostSession:
@@ -127,7 +215,7 @@ class HostSession:
 
     def score(self) -> Score:
         scored, settings = self.validation or self.train, self.settings
-        outputs, self._moments = _outputs(
+        outputs, self._moments = outputs_of(
             self.shape, self.theta, self.train, self.validation, settings.n_threads
         )
         return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
@@ -139,16 +227,47 @@ class HostSession:
         assert self._best is not None
         self.shape.restore(*self._best, self.layers, self.head)
 
+    def kept(self) -> dict[str, np.ndarray]:
+        assert self._best is not None
+        return pack_best(*self._best)
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        arrays = self.engine.state()
+        return None if arrays is None else {"theta": self.theta} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        self._best = unpack_best(self.shape, arrays)
+        if "theta" in arrays:
+            fill(self.theta, arrays, "theta")
+            self.engine.load(arrays)
+
+
+def pack_best(theta: np.ndarray, moments: Sequence[Moments]) -> dict[str, np.ndarray]:
+    """Parameters and the statistics of each block as arrays."""
+    means, variances = ([getattr(m, name) for m in moments] for name in ("mean", "variance"))
+    return {"best": theta, "means": np.concatenate(means), "variances": np.concatenate(variances)}
+
+
+def unpack_best(shape: Shape, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, list[Moments]]:
+    """What `pack_best` has made arrays of."""
+    theta, found = np.empty(shape.size, np.float32), np.empty((2, int(shape.widths.sum())), np.float32)
+    for target, name in ((theta, "best"), (found[0], "means"), (found[1], "variances")):
+        fill(target, arrays, name)
+    parts = np.split(found, np.cumsum(shape.plan[:, 4])[:-1], axis=1)
+    return theta, [Moments(mean, variance) for mean, variance in parts]
+
 
 def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
     total = weight.sum(dtype=np.float64)
     with np.errstate(all="ignore"):
         mean = (weight @ raw.astype(np.float64)) / total
         variance = (weight @ np.square(raw - mean)) / total
-    return Moments(mean.astype(np.float32), variance.astype(np.float32))
+        mean, variance = mean.astype(np.float32), variance.astype(np.float32)
+    variance[np.isinf(variance)] = np.nan  # as `engines.single`
+    return Moments(mean, variance)
 
 
-def _outputs(
+def outputs_of(
     shape: Shape, theta: np.ndarray, train: TuningData, validation: TuningData | None, n_threads: int
 ) -> tuple[np.ndarray, list[Moments]]:
     """Outputs for the scored rows with statistics of the whole training set, and those statistics."""

@@ -101,11 +101,14 @@ def test_moments_are_those_of_the_host(dtype):
     assert found[1][2] == 1.0
 
 
-def test_moments_that_overflow_are_refused_in_words():
-    x = np.full((10, 2), 1e300)
-    x[::2] *= -1
-    with pytest.raises(ValueError, match="column 0 overflows"):
-        gpu_rows.device_moments(x, None, np.ones(10), DEVICE)
+def test_moments_whose_squares_overflow_or_vanish():
+    x = np.random.default_rng(0).normal(size=(10, 4)) * [1e-310, 1e-200, 0.0, 1e300]
+    weight = np.arange(1.0, 11.0)
+    for a, b in zip(gpu_rows.device_moments(x, None, weight, DEVICE), moments(x, weight), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+    x[::2, 1] = 1.7e308
+    with pytest.raises(ValueError, match="^the values of X are too large: column 1 reaches"):
+        gpu_rows.device_moments(x, None, weight, DEVICE)
 
 
 @pytest.mark.parametrize("score", ["loo", "gcv", "loss", "accuracy"])

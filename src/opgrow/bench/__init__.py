@@ -1,4 +1,4 @@
-"""The experiments: `opgrow bench speed`, `rows`, `deploy`, `paper`, `peers` and `ablations`."""
+"""The experiments: `opgrow bench speed`, `rows`, `stream`, `memory`, `deploy`, `paper`, `peers` ..."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opgrow.texts import printable
+
 if TYPE_CHECKING:
+    from .memory import Measured
     from .runs import Run
     from .speed import Row
 
@@ -71,12 +74,92 @@ def rows(
     from ..devices import choose_device
     from .rows import measure_rows
 
+    _show(measure_rows(choose_device(device), _sizes(counts), inputs, memory), as_json)
+
+
+def _sizes(counts: str) -> list[int]:
     sizes = []
     for count in counts.split(","):
         if not count.strip().isdecimal() or int(count) < 100:
             raise ValueError(f"COUNTS are numbers of at least 100, separated by commas, got {counts!r}")
         sizes.append(int(count))
-    _show(measure_rows(choose_device(device), sizes, inputs, memory), as_json)
+    return sizes
+
+
+@app.command()
+def stream(
+    counts: Annotated[
+        str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")
+    ] = "100000,1000000",
+    inputs: Annotated[int, typer.Option(min=4, help="Inputs of each row.")] = 64,
+    neurons: Annotated[int, typer.Option(min=1, help="Neurons of each of the three blocks.")] = 10,
+    operators: Annotated[
+        str, typer.Option(help="few (eight operator sets), default, paper or pygop.")
+    ] = "default",
+    memory: Annotated[str, typer.Option(help="The memory_limit of the fits, such as 500MB.")] = "1GB",
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write the Parquet folders. Default: a temporary folder.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the generated data there.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="SVG file to write: time a row against the number of rows.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: as many as torch uses.")] = None,
+    as_json: _Json = False,
+) -> None:
+    """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
+    import tempfile
+
+    from ..persistence import check_writable, write_atomically
+    from .streaming import StreamRow, StreamRun, measure_stream
+    from .streaming import figure as drawn
+
+    sizes = _sizes(counts)
+    if figure is not None:
+        check_writable(figure)
+    run = StreamRun(neurons, operators, memory, jobs)
+    run.model(False, memory)._settings(True)  # refuses what cannot be, before anything is written
+    rows: list[StreamRow] = []
+
+    def remembered(measured: Iterable[StreamRow]) -> Iterable[Row]:
+        for row in measured:
+            rows.append(row)
+            yield row
+
+    with tempfile.TemporaryDirectory(prefix="opgrow-") as temporary:
+        place = Path(temporary) if folder is None else folder
+        tell = lambda line: typer.echo(line, err=True)  # noqa: E731
+        _show(remembered(measure_stream(place, sizes, inputs, run, keep, tell)), as_json)
+    if figure is not None:
+        write_atomically(figure, drawn(rows).encode())
+
+
+@app.command()
+def memory(
+    sizes: Annotated[
+        str, typer.Argument(help="ROWSxINPUTSxCLASSES, separated by commas.", metavar="SIZES")
+    ] = "1000x10x2,20000x50x100,20000x512x10,200000x100x10",
+    methods: Annotated[
+        str, typer.Option(help="Names of methods, separated by commas.")
+    ] = "HeMLGOP,HoMLGOP,HeMLRN,HoMLRN,POP,POPFast,POPMemO,POPMemH,PMLP,PLN,BLS",
+    seconds: Annotated[float, typer.Option(min=1, help="Time after which the growth of a fit ends.")] = 60,
+    as_json: _Json = False,
+) -> None:
+    """Measure the memory of whole fits on the CPU beside what 'opgrow fit --dry-run' says before."""
+    import tempfile
+
+    from ..cli.fit import Method
+    from .memory import Measured, measure_memory, parse_sizes
+
+    names = [name.strip() for name in methods.split(",")]
+    unknown = next((name for name in names if name not in set(Method)), None)
+    if unknown is not None:
+        raise ValueError(f"unknown method {unknown!r}; known are: {', '.join(Method)}")
+    given = parse_sizes(sizes)
+    with tempfile.TemporaryDirectory() as folder:
+        if not as_json:
+            typer.echo(Measured.HEAD)
+        _show(measure_memory(given, names, seconds, Path(folder)), as_json)
 
 
 @app.command()
@@ -105,7 +188,7 @@ def deploy(
     typer.echo(json.dumps(found.plain()) if as_json else found.markdown())
 
 
-def _show(measured: Iterable[Row], as_json: bool) -> None:
+def _show(measured: Iterable[Row | Measured], as_json: bool) -> None:
     """Print each measurement as it comes, or all of them as JSON."""
     found = []
     for row in measured:
@@ -182,7 +265,7 @@ app.command(
 def _run_study(given: dict[str, Any]) -> None:
     """Run what a command asks for; ``given`` are its options by name."""
     from ..parameters import n_threads
-    from ..persistence import write_atomically
+    from ..persistence import write_together
     from .budget import parse_duration
     from .models import model_names
     from .page import page
@@ -214,18 +297,18 @@ def _run_study(given: dict[str, Any]) -> None:
             what = f"{100 * result['accuracy']:.1f} % in {result['seconds']:.2f} s"
         else:
             what = f"{result['status']}: {result['message']}"
-        typer.echo(f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}", err=True)
+        line = f"[{done}/{total}] {run.name}: {what}{' (known)' if known else ''}"
+        typer.echo(printable(line), err=True)
 
     results = run_study(study, tell)
     tables = as_markdown(tables_of(results, study.rules, study.inner))
     if select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
-    write_atomically(out / "results.csv", as_csv(results).encode())
-    write_atomically(out / "tables.md", tables.encode())
-    command = f"opgrow {shlex.join(sys.argv[1:])}"
-    write_atomically(out / "index.html", page(study, results, command).encode())
+    shown = page(study, results, f"opgrow {shlex.join(sys.argv[1:])}")
+    texts = {"results.csv": as_csv(results), "tables.md": tables, "index.html": shown}
+    write_together({out / name: text.encode() for name, text in texts.items()})
     if given["as_json"]:
         found = summarize(results, study.rules.summary)
         typer.echo(json.dumps({"results": found, "select": select, "inner": given["inner"]}))
     else:
-        typer.echo(tables)
+        typer.echo(printable(tables))

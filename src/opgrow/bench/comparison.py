@@ -22,6 +22,8 @@ from xml.sax.saxutils import escape
 import numpy as np
 from scipy import stats
 
+from ..report.svg import clean
+
 __all__ = [
     "Comparison",
     "CriticalDifference",
@@ -254,7 +256,7 @@ def draw_critical_difference(found: CriticalDifference) -> str:
             "</g>",
             '<g fill="currentColor">',
             *(
-                f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+                f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{escape(clean(text))}</text>'
                 for a, b, anchor, text in texts
             ),
             "</g>",

@@ -2,7 +2,8 @@
 
 A run never fails its study: what did not finish in time, or failed, is a result that says so. Parameters are
 chosen on rows that are split off the training rows, or on the protocol's validation rows; choosing them on
-the test rows, as some published figures may have been, is possible and labelled as optimistic.
+the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing
+is chosen, nobody sees the validation rows: everybody makes do with the training rows, as peers always do.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _measure(
     run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str, device: str
 ) -> dict[str, Any]:
     def fit(parameters: dict[str, Any], train: np.ndarray, validation: np.ndarray | None) -> Any:
-        held = None if validation is None else (x[validation], y[validation])
+        held = None if validation is None or select == "none" else (x[validation], y[validation])
         return _estimator(run, parameters, device).fit(x[train], y[train], **_held(run, held))
 
     started = time.perf_counter()

@@ -18,6 +18,7 @@ from ..events import (
     StepFinished,
     StopGrowth,
 )
+from ..parameters import check_integer
 
 __all__ = ["Callback", "broadcast", "check_callbacks"]
 
@@ -83,6 +84,9 @@ def check_callbacks(callbacks: Any) -> list[Callback]:
         return []
     if not isinstance(callbacks, list | tuple) or not all(isinstance(c, Callback) for c in callbacks):
         raise ValueError(f"callbacks must be None or a list of opgrow.Callback objects, got {callbacks!r}")
+    for callback in callbacks:
+        if callback.max_parameters is not None:
+            check_integer(f"max_parameters of {type(callback).__name__}", callback.max_parameters, 1)
     return list(callbacks)
 
 

@@ -25,6 +25,7 @@ class MaxSeconds(Callback):
         Time that the growth may take. It is looked at after every epoch, search, candidate and step, so what
         is under way still ends. Where a student may follow (``distill``), the networks that it learns from
         get half of it. Not counted is the compilation of the kernels, which happens once on a machine.
+        A fit that goes on from a checkpoint goes on with the time that it had left.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class MaxSeconds(Callback):
 
     def on_fit_start(self, event: FitStarted) -> None:
         """Start the clock."""
-        self._started = perf_counter()
+        self._started = perf_counter() - event.seconds
         self._share, self._n_networks = 0.5 if event.student else 1.0, event.n_networks
 
     def on_growth_start(self, event: GrowthStarted) -> None:

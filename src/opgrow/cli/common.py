@@ -38,9 +38,9 @@ WIDE = 120
 
 def console() -> Console:
     """Standard output for tables; wide where no terminal limits it."""
-    from rich.console import Console
+    from opgrow.texts import plain_console
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
+    return plain_console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -88,7 +88,8 @@ def labels(values: np.ndarray) -> np.ndarray:
     """A column as class labels: whole numbers as integers, everything else as text."""
     import numpy as np
 
-    if values.dtype != object and np.all(values == np.round(values)):
+    whole = values.dtype != object and np.all(values == np.round(values))
+    if whole and np.abs(values).max() < 2**53:  # from there on, numbers of a table are not exact
         return values.astype(np.int64)
     return np.array([label_text(value) for value in values.tolist()], dtype=str)
 

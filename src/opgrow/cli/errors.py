@@ -10,12 +10,14 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from opgrow.texts import printable
+
 __all__ = ["DEBUG_VARIABLE", "OneLineErrors"]
 
 DEBUG_VARIABLE = "OPGROW_DEBUG"
 INTERRUPTED = 130
 #: What a user can bring about and mend; everything else is a fault of ours.
-EXPECTED = (ValueError, TypeError, ImportError, OSError, FloatingPointError, MemoryError)
+EXPECTED = (ValueError, TypeError, ImportError, OSError, MemoryError)
 
 
 class OneLineErrors(TyperGroup):
@@ -49,11 +51,11 @@ class OneLineErrors(TyperGroup):
 def _worded(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"not enough memory ({error})" if str(error) else "not enough memory"
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.strerror}: {error.filename}"
+    if isinstance(error, OSError) and error.strerror:  # without a file, it is about standard output
+        return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
     return str(error) or type(error).__name__
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    typer.echo(f"error: {printable(' '.join(message.split()))}", err=True)
     sys.exit(code)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +14,7 @@ import typer
 
 from opgrow.assignments import parse_parameters
 from opgrow.cli import common
+from opgrow.cli.folders import fit_folder
 
 if TYPE_CHECKING:
     from opgrow.data import Table
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 #: Parameters that the command sets itself.
-OWN_PARAMETERS = ("callbacks", "verbose")
+OWN_PARAMETERS = ("callbacks", "checkpoint_dir", "verbose")
 
 
 class Method(StrEnum):
@@ -54,7 +57,13 @@ class Scale(StrEnum):
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="Table to learn from: .csv, .csv.gz, .parquet, .npz.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Table to learn from: .csv, .csv.gz, .parquet, .npz; or a folder of .parquet, .npz or .npy "
+            "files, which is read in chunks and may be larger than memory."
+        ),
+    ],
     target: Annotated[
         str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
     ] = None,
@@ -99,6 +108,21 @@ def fit(
             help="HTML page to write on what was grown and how; with --validation, also on how good it is."
         ),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to save the growth in, after every step and every minute "
+            "(-p checkpoint_seconds=60), until the model is written."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the fit that the folder of --checkpoint holds, or begin it; default: the model "
+            "file's name and '.checkpoint'.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
@@ -106,6 +130,12 @@ def fit(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")
     ] = "auto",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Check data and parameters, print what would be done and its memory, and stop."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
@@ -115,19 +145,57 @@ def fit(
     'opgrow predict' takes tables like this one. Under torchrun, the ranks share the rows and rank 0 writes.
     """
     from opgrow import estimators
+    from opgrow.checkpoints import clear
+    from opgrow.cli.plan import MemoryWatch, Planned, show_plan
     from opgrow.data import TableEncoder, infer_task, read_table
     from opgrow.devices import check_device
-    from opgrow.distributed.launch import fit_shares, is_first
+    from opgrow.distributed.launch import fit_shares, is_first, launched
     from opgrow.persistence import check_writable, save
     from opgrow.progress import Progress
 
     check_writable(output)
+    for table_file in (data, validation):
+        if table_file is not None:
+            common.refuse_to_replace(table_file, output, "the table")
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)
+    if launched() and (dry_run or data.is_dir()):
+        what = "--dry-run tells of one process" if dry_run else "A folder is read in chunks by one process"
+        raise ValueError(f"{what}: run it without torchrun.")
+    folder = None if dry_run else _checkpoint_folder(checkpoint, resume, output)
     given = parse_parameters(param or [])
+    if data.is_dir():
+        if validation is not None or report is not None:
+            raise ValueError("A folder is read in chunks: --validation and --report need a table file.")
+        if dry_run:
+            raise ValueError(
+                "A folder is read in chunks, by -p memory_limit=...: --dry-run needs a table file."
+            )
+
+        def class_of(chosen: str) -> Any:
+            face = "Classifier" if chosen == "classification" else "Regressor"
+            classes = {m: getattr(estimators, m + face) for m in Method}
+            _check_parameters(given, classes[method], classes)
+            return classes[method]
+
+        settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
+        scale = None if paper is None else paper.value
+        with _saved_on_signals(folder):
+            estimator, chosen, name, n_rows, scores, seconds = fit_folder(
+                data, target, class_of, task.value, drop or [], settings, scale, quiet
+            )
+        save(estimator, output, target=name)
+        if folder is not None:
+            clear(folder)
+        if as_json:
+            common.print_json(_summary(estimator, output, chosen, name, n_rows, scores, seconds))
+        elif not quiet:
+            _print(estimator, output, scores, None)
+        return
     table = read_table(data)
     name, values = common.target_column(table, target, repr(str(data)))
+    values = values.copy()  # a column of a matrix would keep the whole matrix
     chosen = infer_task(values) if task is Task.auto else task.value
     face = "Classifier" if chosen == "classification" else "Regressor"
     classes = {m: getattr(estimators, m + face) for m in Method}
@@ -136,29 +204,40 @@ def fit(
     features = _features(table, name, drop or [])
     encoder = TableEncoder()
     x, y = encoder.fit_transform(features), _target(values, chosen, name)
+    del table, features
     held = None
     if validation is not None:
         rows = read_table(validation)
         held_values = common.target_column(rows, name, repr(str(validation)))[1]
-        held = encoder.transform(rows), held_values
+        held = encoder.transform(rows), held_values.copy()
+        del rows, held_values
     if isinstance(given.get("class_weight"), dict):
         given["class_weight"] = _class_weight(given["class_weight"], y)
-    settings = {"random_state": seed, "n_jobs": jobs, "device": device} | given
+    settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()
+    eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
+    watch = MemoryWatch(estimator, x, y, eval_set, dry_run, quiet)
+    listeners: list[Any] = [] if launched() else [watch]  # it reckons with all rows in this process
     with Progress() as progress:
-        estimator.set_params(callbacks=None if quiet else [progress])
-        eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
-        fit_shares(estimator, x, y, eval_set)
+        estimator.set_params(callbacks=listeners + ([] if quiet or dry_run else [progress]))
+        try:
+            with _saved_on_signals(folder):
+                fit_shares(estimator, x, y, eval_set)
+        except Planned:
+            show_plan(watch.forecast, estimator, output, chosen, name, as_json)
+            return
     if not is_first():  # one of the others prints and writes
         return
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
+    save(estimator, output, encoder, target=name)  # first of all: what follows may fail
     scores = {"training": common.scores(estimator, x, values, name)}
     if held is not None:
         scores["validation"] = common.scores(estimator, *held, name)
-    save(estimator, output, encoder, target=name)
+    if folder is not None:
+        clear(folder)
     if report is not None:
         from opgrow.report import write_report
 
@@ -175,6 +254,31 @@ def fit(
         common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
     elif not quiet:
         _print(estimator, output, scores, report)
+
+
+def _checkpoint_folder(checkpoint: Path | None, resume: bool, output: Path) -> Path | None:
+    """Where the growth is saved; a fit that is there already must be meant."""
+    from opgrow.checkpoints import holds_a_fit
+
+    if checkpoint is None and resume:
+        checkpoint = output.with_name(f"{output.name}.checkpoint")
+    if checkpoint is not None and not resume and holds_a_fit(checkpoint):
+        raise ValueError(
+            f"{str(checkpoint)!r} holds a fit that was begun: add --resume to go on with it, or choose "
+            "another folder."
+        )
+    return checkpoint
+
+
+@contextmanager
+def _saved_on_signals(folder: Path | None) -> Iterator[None]:
+    """Say what a signal has left."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if folder is not None:
+            typer.echo(f"saved in {folder}: the same command with --resume goes on", err=True)
+        raise
 
 
 def _check_report(report: Path, output: Path, *tables: Path | None) -> None:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opgrow.cli import common
+from opgrow.cli.folders import model_inputs, prediction_lines, targets
+from opgrow.texts import printable
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from opgrow.persistence import ModelFile
 
 __all__ = ["evaluate", "predict"]
 
 _Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
-_Data = Annotated[Path, typer.Argument(help="Table with the columns that the model was fitted on.")]
+_Data = Annotated[
+    Path,
+    typer.Argument(
+        help="Table with the columns that the model was fitted on, or a folder of .parquet, .npz or .npy "
+        "files."
+    ),
+]
 
 
 def predict(
@@ -40,11 +52,20 @@ def predict(
 
     if output != "-":
         check_writable(output)
-    content = _csv(_rows(read(model), read_table(data), proba))
-    if output == "-":
-        typer.echo(content, nl=False)
+        common.refuse_to_replace(data, Path(output), "the table")
+        common.refuse_to_replace(model, Path(output), "the model file")
+    loaded = read(model)
+    content: Iterable[bytes]
+    if data.is_dir():
+        content = prediction_lines(loaded, data, _csv, proba)
     else:
-        write_atomically(output, content.encode())
+        content = [_csv(loaded, common.inputs(loaded, read_table(data)), proba).encode()]
+    if output == "-":
+        for part in content:
+            # A file or another program gets the labels as they are.
+            typer.echo(printable(part.decode()) if sys.stdout.isatty() else part, nl=False)
+    else:
+        write_atomically(output, content)
 
 
 def evaluate(
@@ -63,26 +84,36 @@ def evaluate(
     from opgrow.data import read_table
     from opgrow.persistence import read
 
-    loaded, table = read(model), read_table(data)
+    loaded = read(model)
+    if data.is_dir():
+        name, values = targets(data, target or loaded.target)
+        x: Any = model_inputs(loaded, data)
+        found = common.scores(loaded.estimator, x, values, name)
+        _show(model, data, name, x.n_rows, found, as_json)
+        return
+    table = read_table(data)
     name, values = common.target_column(table, target or loaded.target, repr(str(data)))
     x = common.inputs(loaded, table, name)
     found = common.scores(loaded.estimator, x, values, name)
+    _show(model, data, name, len(x), found, as_json)
+
+
+def _show(model: Path, data: Path, name: str, n_rows: int, found: dict[str, float], as_json: bool) -> None:
     if as_json:
         common.print_json(
-            {"model": str(model), "data": str(data), "target": name, "rows": len(x), "scores": found}
+            {"model": str(model), "data": str(data), "target": name, "rows": n_rows, "scores": found}
         )
     else:
-        common.console().print(f"{len(x)} rows: {common.scores_text(found)}", soft_wrap=True)
+        common.console().print(f"{n_rows} rows: {common.scores_text(found)}", soft_wrap=True)
 
 
-def _rows(model: ModelFile, table: Any, proba: bool) -> list[list[Any]]:
+def _rows(model: ModelFile, x: np.ndarray, proba: bool) -> list[list[Any]]:
     """Header and rows of the predictions."""
     from sklearn.base import is_classifier
 
     estimator = model.estimator
     if proba and not is_classifier(estimator):
         raise ValueError(f"--proba needs a classifier, and this model is a {type(estimator).__name__}.")
-    x = common.inputs(model, table)
     with warnings.catch_warnings():
         # The columns were selected by name, and a matrix has none that could be compared.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -98,7 +129,9 @@ def _rows(model: ModelFile, table: Any, proba: bool) -> list[list[Any]]:
     return [header, *rows]
 
 
-def _csv(rows: list[list[Any]]) -> str:
+def _csv(model: ModelFile, x: np.ndarray, proba: bool, header: bool = True) -> str:
+    """The predictions as CSV, with or without the header."""
+    rows = _rows(model, x, proba)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(rows if header else rows[1:])
     return text.getvalue()

@@ -20,6 +20,7 @@ from opgrow.data.table import Table, listed
 __all__ = ["TableEncoder"]
 
 FORMAT = 1
+SINGLE = np.finfo(np.float32)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class NumberColumn:
         finite = values[np.isfinite(values)]
         if not finite.size:
             raise ValueError(f"Column {name!r} holds no value at all: drop it.")
+        largest = np.abs(finite).max()
+        if 0 < largest < SINGLE.tiny:
+            raise ValueError(
+                f"Column {name!r} holds nothing above {largest:.3g}, which is lost in single precision: "
+                "rescale it."
+            )
         return cls(name, float(np.median(finite)))
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> None:
@@ -49,9 +56,13 @@ class NumberColumn:
                 f"Column {self.name!r} held numbers when the encoder was fitted, and now holds the text "
                 f"{_first_text(values)!r}."
             )
-        # A number beyond float32 becomes infinite, which the estimators refuse.
-        with np.errstate(over="ignore"):
-            out[:, 0] = np.where(np.isnan(values), self.median, values)
+        beyond = np.abs(values) > SINGLE.max
+        if beyond.any():
+            raise ValueError(
+                f"Column {self.name!r} holds {values[beyond][0]:.3g}, which does not fit into single "
+                "precision: rescale it, or leave out such rows."
+            )
+        out[:, 0] = np.where(np.isnan(values), self.median, values)
 
     def to_dict(self) -> dict[str, Any]:
         """Write the column as plain data."""

@@ -157,6 +157,8 @@ class Table:
         Table
             One column per column of the matrix.
         """
+        if np.ndim(matrix) != 2:
+            raise ValueError(f"A matrix has rows and columns, got {_described(matrix)}.")
         if names is None:
             names = [f"x{i}" for i in range(matrix.shape[1])]
         elif len(names) != matrix.shape[1]:
@@ -272,9 +274,11 @@ def _from_series(series: Any, name: str) -> np.ndarray:
 def _from_objects(values: list[Any], name: str) -> np.ndarray:
     present = [value for value in values if not _is_missing(value)]
     if all(isinstance(value, (Real, Decimal, np.bool_)) for value in present):
-        return np.array(
-            [np.nan if _is_missing(value) else float(value) for value in values], dtype=np.float64
-        )
+        try:
+            numbers = [np.nan if _is_missing(value) else float(value) for value in values]
+        except OverflowError:
+            raise ValueError(f"Column {name!r} holds an integer that is too large for a float.") from None
+        return np.array(numbers, dtype=np.float64)
     for value in present:
         if not isinstance(value, (str, Real, Decimal, np.bool_)):
             if type(value).__module__ == "datetime" or hasattr(value, "isoformat"):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +24,9 @@ from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Su
 from ..tuning import Session
 from .cells import CellPart, cell_cuts
 from .group import Group
+
+if TYPE_CHECKING:
+    from .ranks import SharedRanks
 
 __all__ = ["DistributedBackend", "ShardPart", "ShardProblem", "ShardRows"]
 
@@ -162,8 +165,8 @@ class ShardPart:
 class DistributedBackend:
     """Rows of all ranks, of which each holds some."""
 
-    def __init__(self, inner: Any, group: Group) -> None:
-        self.inner, self.group = inner, group
+    def __init__(self, inner: Any, ranks: SharedRanks) -> None:
+        self.inner, self.ranks, self.group = inner, ranks, ranks.group
 
     @property
     def matrices(self) -> Any:
@@ -184,8 +187,7 @@ class DistributedBackend:
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        chosen = x if rows is None else x[rows]
-        return moments(chosen, weight, add=lambda sums: self.group.sum(sums, "moments"))
+        return moments(x, weight, rows=rows, ranks=self.ranks)
 
     def problem(
         self,
@@ -205,7 +207,9 @@ class DistributedBackend:
             )
         before = sum(sizes[: self.group.rank])
         numbers = np.arange(len(x)) if rows is None else np.asarray(rows, np.int64)
-        inner = self.inner.problem(x, rows, target, weight, constants, validation)
+        inner = self.ranks.together(
+            lambda: self.inner.problem(x, rows, target, weight, constants, validation)
+        )
         return ShardProblem(
             **{entry.name: getattr(inner, entry.name) for entry in fields(inner)},
             numbers=numbers + before,

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import kernels
-from ..engines import Moments, Shape, TuningSettings
+from ..engines import Moments, Shape, TuningSettings, fill, single
 from ..network import NORM_EPSILON, Layer
 from ..scores import CRITERIA, Score, evaluate
+from ..tuning import pack_best, unpack_best
 from .backend import ShardPart
 from .reference import ShardReference
 
@@ -72,7 +73,7 @@ class ShardDeviceSession:
             values = raws[0].double()
             sums = torch.stack([weight @ values, weight @ values.square()])
             mean, square = self.group.sum_(sums, "statistics of features") / self.parts[0].total_weight
-            variance = (square - mean.square()).clamp_min(0.0).float()
+            variance = single((square - mean.square()).clamp_min(0.0))
             scale, shift = (torch.cat([getattr(b, name) for b in layer]) for name in ("scale", "shift"))
             factor = scale / torch.sqrt(variance + NORM_EPSILON)
             offset = shift - mean.float() * factor
@@ -90,6 +91,27 @@ class ShardDeviceSession:
         theta, moments = self._best
         self.group.broadcast_(theta, "parameters")
         self.shape.restore(theta.cpu().numpy(), moments, self.layers, self.head)
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is remembered, as arrays."""
+        assert self._best is not None
+        theta, moments = self._best
+        return pack_best(theta.cpu().numpy(), moments)
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        """The state as it is, as arrays; None where an optimiser has more than those."""
+        arrays = self.engine.state()
+        return None if arrays is None else {"theta": self.theta.detach().cpu().numpy()} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what another session of the same shape has said, on any number of ranks."""
+        theta, moments = unpack_best(self.shape, arrays)
+        self._best = torch.from_numpy(theta).to(self.theta.device), moments
+        if "theta" in arrays:
+            values = np.empty(self.shape.size, np.float32)
+            fill(values, arrays, "theta")
+            self.theta.data.copy_(torch.from_numpy(values))
+            self.engine.load(arrays)
 
 
 def _of_blocks(mean: Tensor, variance: Tensor, sizes: list[int]) -> list[Moments]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engines import LOSS_CODES, Shape, TuningData, TuningSettings
+from ..engines import LOSS_CODES, Shape, TuningData, TuningSettings, fill
 from .group import Group
 
 __all__ = ["BACKWARD", "FORWARD", "GRADIENT", "Batch", "ShardEngine", "draw_epoch"]
@@ -125,6 +125,17 @@ class ShardEngine:
         self.head, self.by_head = shape.head(theta), shape.head(self.sent[:-1])
         self.moments, self.slopes = ([np.zeros((2, width)) for width in shape.widths] for _ in range(2))
         self.room = 0
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What an epoch goes on from, beside the parameters: the same on all ranks."""
+        return {"first": self.first, "second": self.second, "step": np.array([self.steps])}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        step = np.zeros(1, np.int64)
+        for target, name in ((self.first, "first"), (self.second, "second"), (step, "step")):
+            fill(target, arrays, name)
+        self.steps = int(step[0])
 
     def _pieces(self) -> list[list[_Piece]]:
         plan, grads = iter(self.shape.plan), self.shape.blocks(self.sent[:-1])

@@ -58,6 +58,14 @@ class Group:
         self.sum_(torch.from_numpy(total.reshape(-1)), purpose)
         return total if total.ndim else float(total)
 
+    def largest(self, values: Any, purpose: str) -> Any:
+        """The largest over ranks of each value of an array, or of a number, in float64."""
+        most = np.array(values, np.float64)
+        tensor = torch.from_numpy(most.reshape(-1))
+        with self._sending(purpose, tensor):
+            dist.all_reduce(tensor, dist.ReduceOp.MAX, group=self._group)
+        return most if most.ndim else float(most)
+
     def broadcast_(self, tensor: Tensor, purpose: str) -> Tensor:
         """Replace a tensor by that of rank 0, in place."""
         with self._sending(purpose, tensor):

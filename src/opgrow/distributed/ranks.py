@@ -26,6 +26,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 class SharedRanks(Alone):
     """Processes that hold a shard of the rows each."""
 
+    has_all_rows = False
     batch_sizes = (256, 4096)
 
     def __init__(self, group: Group) -> None:
@@ -52,6 +53,8 @@ class SharedRanks(Alone):
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "
                 "and no max_parameters for an average"
             )
+        if estimator.checkpoint_dir is not None:
+            raise ValueError("several ranks keep no checkpoints yet: leave checkpoint_dir out")
         given = estimator.get_params(deep=False)
         parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
         names = getattr(estimator, "feature_names_in_", None)
@@ -76,6 +79,9 @@ class SharedRanks(Alone):
 
     def add(self, values: Any) -> Any:
         return self.group.sum(values, "moments")
+
+    def largest(self, values: Any) -> Any:
+        return self.group.largest(values, "moments")
 
     def total(self, number: int) -> int:
         return sum(self.group.numbers(number, "sizes"))
@@ -125,7 +131,7 @@ class SharedRanks(Alone):
         return max(self.group.numbers(int(codes.max(initial=0)), "sizes"))
 
     def backend(self, backend: Any) -> DistributedBackend:
-        return DistributedBackend(backend, self.group)
+        return DistributedBackend(backend, self)
 
 
 def _difference(ours: Any, theirs: Any) -> tuple[Any, Any]:

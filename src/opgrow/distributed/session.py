@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..engines import Moments, Shape, TuningSettings, is_plain
+from ..engines import Moments, Shape, TuningSettings, fill, is_plain
 from ..kernels import compiled_features
 from ..network import NORM_EPSILON, Layer
 from ..scores import CRITERIA, Score, evaluate
+from ..tuning import pack_best, unpack_best
 from .backend import ShardPart
 from .cells import CellPart
 from .engine import ShardEngine
@@ -95,8 +96,9 @@ class ShardSession:
             values, weight = raw[cell].astype(np.float64), train.weight[cell]
             sums += [weight @ values, weight @ np.square(values)]
         mean, square = self.group.sum(sums, "statistics of features") / self.parts[0].total_weight
-        variance = np.maximum(square - np.square(mean), 0.0)
-        return Moments(mean.astype(np.float32), variance.astype(np.float32))
+        variance = np.maximum(square - np.square(mean), 0.0).astype(np.float32)
+        variance[np.isinf(variance)] = np.nan  # as `engines.single`
+        return Moments(mean.astype(np.float32), variance)
 
     def keep(self) -> None:
         """Remember the state that was scored last."""
@@ -107,3 +109,20 @@ class ShardSession:
         assert self._best is not None
         self.group.broadcast_(torch.from_numpy(self._best[0]), "parameters")
         self.shape.restore(*self._best, self.layers, self.head)
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is remembered, as arrays."""
+        assert self._best is not None
+        return pack_best(*self._best)
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        """The state as it is, as arrays; None where an optimiser has more than those."""
+        arrays = self.engine.state()
+        return None if arrays is None else {"theta": self.theta} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what another session of the same shape has said, on any number of ranks."""
+        self._best = unpack_best(self.shape, arrays)
+        if "theta" in arrays:
+            fill(self.theta, arrays, "theta")
+            self.engine.load(arrays)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -28,18 +28,35 @@ from ..averaging import average, fold_rows, rows_between
 from ..backends import Backend, HostBackend
 from ..callbacks.base import Callback, broadcast, check_callbacks
 from ..callbacks.budget import budgets
+from ..checkpoints import Identity, NoFolder, opened
+from ..checkpoints.fingerprints import fingerprint, texts
 from ..devices import choose_backend, prediction_device
 from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
-from ..preparation import as_array, moments, one_hot, split_rows
+from ..preparation import (
+    as_array,
+    as_numbers,
+    check_labels,
+    checking,
+    in_units,
+    merged,
+    moments,
+    one_hot,
+    split_rows,
+    standardized,
+)
+from ..process import torch_random_state_kept
 from ..ranks import current
 from ..scores import Loss, probabilities
+from ..stream.sources import Source
+from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
     from ..report import Drawing
+    from ..resources import Plan
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
@@ -48,6 +65,15 @@ MIN_VALIDATION_ROWS = 8
 _PREDICT_ROWS = 1 << 15
 #: Rows by which a student is validated, at most.
 _STUDENT_ROWS = 1 << 13
+#: Parameters that say where and how a network grows, and not which.
+_NOT_OF_THE_NETWORK = (
+    "callbacks",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
 #: Inputs, which of their rows are meant (None: all), and the targets and weights of these.
 _Data = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
 #: Rows for training (None: all) and for validation (None: no rows, or others).
@@ -66,6 +92,11 @@ def _set_constants(
     network.input_scale.copy_(torch.from_numpy(inputs[1]))
     if regression:
         network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
+
+
+def _refuse_no_rows(keep: np.ndarray) -> None:
+    if not keep.any():
+        raise ValueError("sample_weight and class_weight together leave no row with a weight")
 
 
 def _refuse_unknown(labels: np.ndarray, classes: np.ndarray) -> None:
@@ -128,6 +159,8 @@ class GrowingEstimator(BaseEstimator):
     """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
+    #: Whether rows may be read in chunks from a `opgrow.stream.Source`.
+    _takes_sources: ClassVar[bool] = False
     network_: Network
     history_: list[GrowthStep]
     loss_: str
@@ -138,6 +171,8 @@ class GrowingEstimator(BaseEstimator):
     n_jobs: int | None
     max_parameters: int | None
     max_seconds: float | None
+    checkpoint_dir: Any
+    checkpoint_seconds: float
     callbacks: Any
     verbose: int
     random_state: Any
@@ -170,6 +205,31 @@ class GrowingEstimator(BaseEstimator):
 
     # --- fitting ---
 
+    def plan(self, n_rows: int, n_features: int, n_outputs: int = 2) -> Plan:
+        """What `fit` would do with data of these sizes and the memory that it would take; nothing is fitted.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        n_outputs : int, default=2
+            Classes, or targets of a regressor.
+
+        Returns
+        -------
+        Plan
+            Rows, networks, parameters at most, and the bytes of data and growth.
+
+        Examples
+        --------
+        >>> from opgrow import PLNClassifier
+        >>> plan = PLNClassifier().plan(n_rows=1000, n_features=10, n_outputs=3)
+        >>> plan.n_rows, plan.n_held, plan.n_parameters
+        (800, 200, 633903)
+        """
+        from ..resources import plan_fit
+
+        return plan_fit(self, n_rows, n_features, n_outputs, isinstance(self, ClassifierMixin))
+
     def _fit(
         self,
         x: np.ndarray,
@@ -186,10 +246,49 @@ class GrowingEstimator(BaseEstimator):
         ranks.begin(self, x, target)
         backend = ranks.backend(choose_backend(self.device, ranks.total(x.size), settings.n_threads))
         seed = ranks.same_number(int(check_random_state(self.random_state).randint(2**31 - 1)))
+        with ExitStack() as stack:
+            folder = NoFolder()
+            if self.checkpoint_dir is not None:
+                arrays = x, target, weight, *(validation or ())
+                names = "X", "y", "sample_weight", "eval_set X", "eval_set y"
+                prints = {name: fingerprint(array) for name, array in zip(names, arrays, strict=False)}
+                identity = self._identity(type(backend).__name__, seed, prints)
+                folder = stack.enter_context(opened(self.checkpoint_dir, self.checkpoint_seconds, identity))
+                seed = folder.seed
+            rows = x, target, weight, codes, validation
+            self.network_ = self._fit_rows(*rows, settings, seed, backend, callbacks, folder)
+        self.loss_ = _name(settings.fine_tuning.loss)
+        return self
+
+    def _identity(self, backend: str, seed: int, data: dict[str, str]) -> Identity:
+        """By what a checkpoint knows this fit again; nothing in it changes the network but what is named."""
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_OF_THE_NETWORK}
+        any_seed = self.random_state is None
+        return Identity(type(self).__name__, backend, texts(parameters), data, seed, any_seed)
+
+    def _fit_rows(
+        self,
+        x: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray,
+        codes: np.ndarray | None,
+        validation: tuple[np.ndarray, np.ndarray] | None,
+        settings: GrowthSettings,
+        seed: int,
+        backend: Backend,
+        callbacks: list[Callback],
+        folder: NoFolder,
+    ) -> Network:
+        """Divide the rows among networks and grow these."""
+        ranks = current()
         keep = weight > 0
+        ranks.together(partial(_refuse_no_rows, keep))
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
+        if ranks.has_all_rows and (x[:64] == x[0]).all() and (x == x[0]).all():
+            target, weight = merged(target, weight)
+            x, codes = x[: len(target)], None if codes is None else target.argmax(axis=1)
         target = np.ascontiguousarray(target)  # sums depend on the order in memory, if only by rounding
         n_networks = self._n_networks(ranks.total(len(x)))
         divisions: list[_Division] = [(None, None)] * n_networks
@@ -198,15 +297,16 @@ class GrowingEstimator(BaseEstimator):
             divisions = ranks.divisions(len(x), codes, lambda n, c: self._divisions(n, c, n_networks, rng))
         # One network learns nothing of its validation rows; to several each row is known to most of them.
         seen = divisions[0][0] if n_networks == 1 else None
-        shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
-        constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
-        if self.standardize:
-            constants = backend.moments(x, seen, _taken(weight, seen))
+        with backend.running():  # sums of many rows are rounded in another way by more threads
+            shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
+            constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+            if self.standardize:
+                constants = backend.moments(x, seen, _taken(weight, seen))
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
             share = (weight / ranks.mean(weight)).astype(np.float32)
-            scaled = np.ascontiguousarray((target - shift) / spread, np.float32)
+            scaled = ranks.together(lambda: standardized(target, shift, spread, "y or eval_set"))
             return backend.problem(x, rows, scaled, share, constants, validation)
 
         def problem_of(division: _Division) -> Problem:
@@ -232,9 +332,7 @@ class GrowingEstimator(BaseEstimator):
             _set_constants(network, constants, shift, spread, codes is None)
 
         problems = [partial(problem_of, division) for division in divisions]
-        self.network_ = self._grow(problems, distilled, finish, settings, seed, backend, callbacks)
-        self.loss_ = _name(settings.fine_tuning.loss)
-        return self
+        return self._grow(problems, distilled, finish, settings, seed, backend, callbacks, folder)
 
     def _divisions(
         self, n_rows: int, codes: np.ndarray | None, n_networks: int, rng: np.random.Generator
@@ -258,6 +356,7 @@ class GrowingEstimator(BaseEstimator):
         seed: int,
         backend: Backend,
         callbacks: list[Callback],
+        folder: NoFolder,
     ) -> Network:
         """Grow a network from each problem; several become their average, or one that learns from it."""
         if current().rank > 0:  # they hear from rank 0 when to stop
@@ -270,7 +369,7 @@ class GrowingEstimator(BaseEstimator):
         n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
-        started = time.perf_counter()
+        started = time.perf_counter() - folder.elapsed_before
 
         def grow(
             number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
@@ -288,6 +387,7 @@ class GrowingEstimator(BaseEstimator):
                 seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
                 partial(listeners.hear, member),
                 backend,
+                folder.journal(f"network{member:02d}"),
             )
             network = growth.run()
             backend.forget(problem)
@@ -303,9 +403,10 @@ class GrowingEstimator(BaseEstimator):
                 stack.callback(callback.close)
             stack.callback(listeners.close)
             # Modules are made with random weights; the user's own random numbers should not notice.
-            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(torch_random_state_kept())
             parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
-            listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows))
+            before = folder.elapsed_before
+            listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows, before))
             tasks = [
                 partial(grow, number, make, self._member(each, number, n_networks), where)
                 for number, make in enumerate(problems)
@@ -327,12 +428,19 @@ class GrowingEstimator(BaseEstimator):
         return np.zeros(target.shape[1]), np.ones(target.shape[1])
 
     def _validated(self, x: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, Any, np.ndarray]:
-        x, y = as_array(x), as_array(y)
-        x, y = validate_data(self, x, y, dtype=[np.float64, np.float32], ensure_min_samples=2, **options)
-        weight = _check_sample_weight(as_array(sample_weight), x, dtype=np.float64, ensure_non_negative=True)
+        check_labels(y, is_classifier(self))
+        x, y = self._checked(x, y, ensure_min_samples=2, **options)
+        given = as_array(sample_weight)
+        with checking():
+            weight = _check_sample_weight(given, x, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every row; at least one row must count")
         return x, y, weight
+
+    def _checked(self, *data: Any, **options: Any) -> Any:
+        """X, or X and y, as scikit-learn checks them."""
+        with checking():
+            return validate_data(self, *map(as_array, data), dtype=[np.float64, np.float32], **options)
 
     def _eval_rows(self, eval_set: Any, **options: Any) -> tuple[np.ndarray, Any] | None:
         """Validation data given by the user: (X, y) or a list with that one pair."""
@@ -340,17 +448,34 @@ class GrowingEstimator(BaseEstimator):
             return None
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_set = eval_set[0]
-        if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
-            raise ValueError(f"eval_set must be a pair (X, y), got {type(eval_set).__name__}")
-        x, y = as_array(eval_set[0]), as_array(eval_set[1])
-        return validate_data(self, x, y, reset=False, dtype=[np.float64, np.float32], **options)
+        listed = isinstance(eval_set, tuple | list)
+        if not listed or len(eval_set) != 2 or all(isinstance(part, tuple) for part in eval_set):
+            size = f" of {len(eval_set)}" if listed else ""
+            raise ValueError(f"eval_set must be a pair (X, y), got {type(eval_set).__name__}{size}")
+        try:
+            check_labels(eval_set[1], is_classifier(self))
+            return self._checked(*eval_set, reset=False, **options)
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"eval_set: {error}") from error
 
     # --- predicting ---
 
     def _outputs(self, x: Any) -> np.ndarray:
         check_is_fitted(self, "network_")
-        x = validate_data(self, as_array(x), reset=False, dtype=[np.float64, np.float32])
-        return self._network_outputs(self.network_, x)
+        if isinstance(x, Source):
+            parts = [self._network_outputs(self.network_, chunk.x) for chunk in chunks_for(self, x)]
+            outputs = np.concatenate(parts)
+        else:
+            outputs = self._network_outputs(self.network_, self._checked(x, reset=False))
+        finite = np.isfinite(outputs).all(axis=1)
+        if not finite.all():
+            row, count = int(finite.argmin()), int((~finite).sum())
+            raise ValueError(
+                f"X is too far from the data that the network was fitted on: it overflows on {count} of "
+                f"{len(finite)} rows, the first of them row {row}"
+            )
+        return outputs
 
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         """What a network that was grown for a loss says of rows, as targets have it: (n, outputs)."""
@@ -465,23 +590,33 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
     class_weight: Any
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Grow a network that classifies.
 
         Parameters
         ----------
         X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         eval_set : pair (X, y), optional
             Validation data; replaces the split of ``validation_fraction``.
         """
         ranks = current()
+        source = ranks.together(lambda: as_source(self, X, y, sample_weight))
+        if source is not None:
+            classes = fit_source(self, source, eval_set, classification=True).preparation.classes
+            assert classes is not None
+            self.classes_ = classes
+            return self
         x, y, weight = ranks.together(lambda: self._validated(X, y, sample_weight))
+        weight = in_units(weight, ranks)
         ranks.together(lambda: check_classification_targets(y))
         classes, codes = ranks.classes(*np.unique(y, return_inverse=True))
         if len(classes) < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes[0]!r}")
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
+            )
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, classes, codes, ranks.add)
         held = ranks.together(lambda: self._eval_rows(eval_set))
@@ -506,6 +641,12 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         outputs = self._outputs(X)
         return self.classes_[outputs.argmax(axis=1)]
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on rows and their classes, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        return super().score(X, y, sample_weight)
+
 
 class RegressorFace(RegressorMixin, GrowingEstimator):
     """Fits and predicts one or several numeric targets."""
@@ -518,25 +659,32 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Grow a network for one or several numeric targets.
 
         Parameters
         ----------
         X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         eval_set : pair (X, y), optional
             Validation data; replaces the split of ``validation_fraction``.
         """
-        options = {"multi_output": True, "y_numeric": True}
         ranks = current()
+        source = ranks.together(lambda: as_source(self, X, y, sample_weight))
+        if source is not None:
+            opened = fit_source(self, source, eval_set, classification=False)
+            self.n_targets_, self.single_target_ = opened.preparation.n_outputs, opened.y_ndim == 1
+            return self
+        options = {"multi_output": True, "y_numeric": True}
         x, y, weight = ranks.together(lambda: self._validated(X, y, sample_weight, **options))
         held = ranks.together(lambda: self._eval_rows(eval_set, **options))
-        target = np.asarray(y, np.float64).reshape(len(y), -1)
+        weight = in_units(weight, ranks)
+        target = ranks.together(lambda: as_numbers(y))
         validation = None
         if held is not None:
-            validation = held[0], np.asarray(held[1], np.float64).reshape(len(held[1]), -1)
+            validation = held[0], ranks.together(lambda: as_numbers(held[1], "eval_set"))
             if validation[1].shape[1] != target.shape[1]:
                 raise ValueError(
                     f"eval_set has {validation[1].shape[1]} targets, but y has {target.shape[1]}"
@@ -546,9 +694,15 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         return self
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return moments(target, weight, "y", current().add)
+        return moments(target, weight, "y", ranks=current())
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R2 on rows and their targets, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        return super().score(X, y, sample_weight)

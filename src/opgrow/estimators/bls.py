@@ -52,6 +52,8 @@ class BLSEstimator(GrowingEstimator):
         n_jobs: int | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
+        checkpoint_dir: Any = None,
+        checkpoint_seconds: float = 60.0,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
         random_state: Any = None,

@@ -17,6 +17,7 @@ from ..network import Network
 from ..operators import library
 from ..parameters import (
     check_choice,
+    check_flag,
     check_integer,
     check_number,
     documentation,
@@ -25,6 +26,7 @@ from ..parameters import (
     values,
 )
 from ..search import SCORES, SearchSettings
+from ..stream.limits import check_memory_limit
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .presets import n_networks, preset_of, student_follows, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
@@ -47,6 +49,8 @@ _RIDGES = (0.1, 1.0, 10.0)
 
 class BlockEstimator(GrowingEstimator):
     """The parameters of the family and what they mean."""
+
+    _takes_sources = True
 
     def __init__(
         self,
@@ -84,8 +88,11 @@ class BlockEstimator(GrowingEstimator):
         standardize: bool = True,
         device: str = "auto",
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
+        checkpoint_dir: Any = None,
+        checkpoint_seconds: float = 60.0,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -175,6 +182,7 @@ class BlockEstimator(GrowingEstimator):
 def translate(p: Any, classification: bool) -> BlockSettings:
     """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
     preset = preset_of(p)
+    check_memory_limit(p.memory_limit)
     check_integer("n_draws", p.n_draws, 1)
     for name in ("block_threshold", "layer_threshold"):
         check_number(name, getattr(p, name), -np.inf, np.inf)
@@ -183,12 +191,17 @@ def translate(p: Any, classification: bool) -> BlockSettings:
     if not isinstance(p.tune_perceptron, bool | np.bool_):
         check_choice("tune_perceptron", p.tune_perceptron, ("auto", True, False))
     ridges = _RIDGES if is_auto(p.ridge) else values("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    ranges: tuple[float, ...] = ()  # which depend on the data
+    if not is_auto(p.weight_range):
+        ranges = values("weight_range", p.weight_range, lambda v: 0 < v <= 1e12, "positive and at most 1e+12")
+    check_flag("share_draws", p.share_draws)
     threads = n_threads(p.n_jobs)
     loss = loss_of(p, classification)
     tuning = tuning_of(p, loss, threads)
     return BlockSettings(
         sets=tuple(library(p.operators)),
         search=SearchSettings(
+            weight_ranges=ranges,
             n_draws=int(p.n_draws),
             share_draws=bool(p.share_draws),
             ridges=ridges,
@@ -213,9 +226,7 @@ def translate(p: Any, classification: bool) -> BlockSettings:
 def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
     """Settings whose automatic values depend on the size of the data."""
     sized = sized_of(p, problem.n_rows)
-    ranges: tuple[float, ...] = (1.5 / float(np.sqrt(problem.n_inputs)),)
-    if not is_auto(p.weight_range):
-        ranges = values("weight_range", p.weight_range, lambda v: 0 < v < np.inf, "positive")
+    ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
     also = problem.n_inputs > _MANY_INPUTS if is_auto(p.tune_perceptron) else p.tune_perceptron
     plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
     return replace(

@@ -20,6 +20,7 @@ from ..parameters import (
     documentation,
     is_auto,
     is_integer,
+    is_listed,
     is_number,
     n_threads,
 )
@@ -76,6 +77,8 @@ class LayerEstimator(GrowingEstimator):
         n_jobs: int | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
+        checkpoint_dir: Any = None,
+        checkpoint_seconds: float = 60.0,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -167,8 +170,7 @@ class LayerEstimator(GrowingEstimator):
 
     def _widths(self) -> tuple[int, ...]:
         given = (self.widths,) if is_integer(self.widths) else self.widths
-        listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) > 0
-        if not listed or not all(is_integer(width) and width >= 1 for width in given):
+        if not (is_listed(given) and len(given) and all(is_integer(w) and w >= 1 for w in given)):
             raise ValueError(f"widths must be a sequence of integers of at least 1, got {self.widths!r}")
         return tuple(int(width) for width in given)
 
@@ -260,7 +262,8 @@ class LayerRegressor(RegressorFace):
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         center, spread = super()._target_constants(target, weight)
         negligible = 1e-6 * np.where(center == 0, 1.0, np.abs(center))
-        return center, np.where(np.ptp(target, axis=0) == 0, negligible, spread)
+        negligible = np.maximum(negligible, np.finfo(np.float64).smallest_subnormal)
+        return center, np.where((target == target[0]).all(axis=0), negligible, spread)
 
 
 class SearchingRegressor(LayerRegressor, SearchingEstimator):

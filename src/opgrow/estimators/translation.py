@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..engines import TuningSettings
-from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, values
+from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, is_listed, values
 from ..ranks import current
 from ..scores import CRITERIA, Loss
 
@@ -66,7 +65,7 @@ def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
 
 def _schedule_of(p: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
     rates = values("learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0", empty=True)
-    epochs = tuple(p.epochs) if isinstance(p.epochs, Sequence | np.ndarray) else (p.epochs,)
+    epochs = tuple(p.epochs) if is_listed(p.epochs) else (p.epochs,)
     if not all(is_integer(e) and e >= 0 for e in epochs):
         raise ValueError(f"epochs must be a sequence of integers of at least 0, got {p.epochs!r}")
     if len(rates) != len(epochs):

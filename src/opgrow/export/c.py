@@ -16,11 +16,12 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._version import __version__
-from ..persistence import check_writable, write_atomically
+from ..persistence import write_together
 from ..preparation import as_array
 from . import c_fixed_source, c_float, c_text
 from .c_fixed import fixed_program
 from .c_header import header_source, labels_comment
+from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features
 from .program import Program, program_of
 
@@ -50,7 +51,8 @@ def export_c(
     ----------
     estimator : a fitted estimator of this package
     path : str or path-like
-        The source file, which ends in ``.c``. Files that are there are replaced.
+        The source file, which ends in ``.c``. Files that are there are replaced: both or, after an error,
+        none.
     weights : {"float32", "int16", "int8"}, default="float32"
         How weights are stored. Integers have a unit for each neuron.
     arithmetic : {"float", "integer"}, default="float"
@@ -82,6 +84,7 @@ def export_c(
         raise ValueError(f"arithmetic must be 'float' or 'integer', got {arithmetic!r}.")
     source_path, prefix = _place(path, name)
     header_path = source_path.with_suffix(".h")
+    check_single_precision(check_exportable(estimator))
     program = without_linear_features(program_of(estimator, features))
     if arithmetic == "integer":
         rows = _calibration_rows(estimator, calibration)
@@ -94,10 +97,7 @@ def export_c(
         facts = c_float.facts(program, weights)
         header = header_source(program, prefix, None)
     top = c_text.comment(_description(program, source_path.name, facts))
-    for target in (header_path, source_path):
-        check_writable(target)
-    write_atomically(header_path, header.encode())
-    write_atomically(source_path, f"{top}\n{body}".encode())
+    write_together({header_path: header.encode(), source_path: f"{top}\n{body}".encode()})
 
 
 def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
@@ -105,7 +105,7 @@ def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
     source = Path(path).expanduser()
     if source.suffix != ".c":
         raise ValueError(f"The C file must end in '.c', got {source.name!r}.")
-    if not source.name.isprintable() or '"' in source.name or "\\" in source.name:
+    if not source.name.isprintable() or any(mark in source.name for mark in ('"', "\\", "??")):
         raise ValueError(f"The file name {source.name!r} cannot stand in an #include.")
     if name is None:
         return source, c_text.check_name(source.stem, "without name=..., the file name")

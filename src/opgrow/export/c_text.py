@@ -17,7 +17,7 @@ MAX_NAME = 48
 
 def check_name(name: str, origin: str) -> str:
     """The prefix of all public names, if it can be one."""
-    if not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", name):
+    if not isinstance(name, str) or not re.fullmatch(rf"[A-Za-z][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", name):
         raise ValueError(
             f"{origin} {name!r} cannot begin the names of C functions: use at most {MAX_NAME} letters, "
             "digits and underscores, beginning with a letter."
@@ -80,9 +80,8 @@ def string(text: str) -> str:
 def safe_comment(text: str) -> str:
     """Text of others that cannot end, or confuse, the comment that it stands in."""
     text = "".join(c if c.isprintable() else "?" for c in text)
-    for pair in ("*/", "/*", "??"):
-        text = text.replace(pair, f"{pair[0]} {pair[1]}")
-    return text.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *")
+    text = re.sub(r"\?(?=\?)", "? ", text.replace("\\", "/"))  # neither trigraphs nor continued lines
+    return re.sub(r"\*(?=/)|/(?=\*)", r"\g<0> ", text)
 
 
 def comment(lines: Sequence[str]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from ..network import Block, Network
 
-__all__ = ["check_exportable"]
+__all__ = ["check_exportable", "check_single_precision"]
 
 
 def check_exportable(estimator: Any) -> Network:
@@ -29,6 +30,24 @@ def check_exportable(estimator: Any) -> Network:
     for block in blocks:
         _check_operators(block)
     return network
+
+
+def check_single_precision(network: Network, otherwise: str = "") -> None:
+    """Refuse inputs and outputs that single precision cannot hold; ``otherwise`` says what else to do."""
+    single = torch.finfo(torch.float32)
+    for what, mean, scale in (
+        ("Input", network.input_mean, network.input_scale),
+        ("Output", network.output_mean, network.output_scale),
+    ):
+        if mean is None or scale is None:
+            continue
+        lost = (scale < single.tiny) | (scale > single.max) | (mean.abs() > single.max)
+        if lost.any():
+            i = int(lost.int().argmax())
+            raise ValueError(
+                f"{what} {i} has a mean of {mean[i]:.3g} and a scale of {scale[i]:.3g}, which single "
+                f"precision does not hold: rescale the data before fitting{otherwise}."
+            )
 
 
 def _check_operators(block: Block) -> None:

@@ -16,7 +16,8 @@ from sklearn.base import is_classifier
 
 from .._version import __version__
 from ..network import Network
-from .checks import check_exportable
+from ..parameters import check_flag
+from .checks import check_exportable, check_single_precision
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -100,6 +101,9 @@ def export_onnx(
     check_exportable(estimator)
     if input_type not in INPUT_TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
+    check_flag("float16", float16)
+    if input_type == "float32":
+        check_single_precision(estimator.network_, ", or pass input_type='float64'")
     _check_onnx()
     model = _model(estimator, float16, input_type, _feature_names(estimator, feature_names))
 

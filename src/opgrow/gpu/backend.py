@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from threading import Event
 
 import numpy as np
@@ -11,10 +11,12 @@ import torch
 from torch import nn
 
 from ..backends import Problem
+from ..checkpoints import Draft
 from ..engines import TuningSettings, is_plain
 from ..network import Block, Layer
-from ..population import Member, Outcome, Start, Trained, best_of, collect, is_compilable
+from ..population import Member, Outcome, Start, Trained, collect, is_compilable, recall_tally
 from ..population_torch import train_batched
+from ..process import full_single_precision
 from .matrices import DeviceMatrices
 from .memory import indexed
 from .population import train_members
@@ -35,15 +37,8 @@ class DeviceBackend:
     def warm_up(self) -> None:
         """Triton compiles each kernel as it is first needed, and keeps it on disk."""
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Products in full single precision, whatever the process has set for its own."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(before)
+    def running(self) -> AbstractContextManager[None]:
+        return full_single_precision()
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
@@ -95,17 +90,18 @@ class DeviceBackend:
         seed: int,
         on_outcome: Callable[[Outcome], bool | None],
         on_epoch: Callable[[], bool | None],
+        draft: Draft,
     ) -> tuple[Trained, list[Outcome]]:
         validation = parts[1] if len(parts) > 1 else None
+        tally = recall_tally(draft, members, start)
         if is_plain(settings) and all(is_compilable(member, start) for member in members):
-            found = train_members(
-                members, start, parts[0], settings, criterion, seed, validation, on_outcome, on_epoch
-            )
-            results = [(outcome, theta.cpu().numpy()) for outcome, theta in found]
+            rows = parts[0], validation
+            train_members(members, start, rows, settings, criterion, seed, on_outcome, on_epoch, tally, draft)
         else:
             data = [part.tensors() for part in parts]
             held = data[1] if len(data) > 1 else None
-            ended = Event()
-            batched = train_batched(members, start, data[0], settings, criterion, seed, held, on_epoch, ended)
-            results = collect(members, batched, on_outcome, ended)
-        return best_of(results, start), [outcome for outcome, _ in results]
+            waiting, ended = [i for i in range(len(members)) if i not in tally.numbers], Event()
+            rest = [members[i] for i in waiting]
+            batched = train_batched(rest, start, data[0], settings, criterion, seed, held, on_epoch, ended)
+            collect(members, waiting, batched, on_outcome, ended, tally, draft)
+        return tally.winner(start), tally.in_order()

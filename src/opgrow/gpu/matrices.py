@@ -99,19 +99,19 @@ class DeviceMatrices:
         return shrinking(self.budget, lambda: matrix.T[index].T, "taking some of the features")
 
     def moments(self, x: Inputs | Tensor, weight: Tensor, what: str = "X") -> tuple[np.ndarray, np.ndarray]:
-        mean, variance, total = self._moments(x, lambda rows: rows, weight, x.shape[1])
-        return mean, scale_of(mean, variance, total, what)
+        mean, variance = self._moments(x, lambda rows: rows, weight, x.shape[1])
+        return mean, scale_of(mean, variance, x.shape[0], what)
 
     def product_moments(
         self, x: Inputs | Tensor, directions: np.ndarray, weight: Tensor
     ) -> tuple[np.ndarray, np.ndarray]:
         factors = self.constant(directions)
-        return self._moments(x, lambda rows: rows @ factors, weight, directions.shape[1])[:2]
+        return self._moments(x, lambda rows: rows @ factors, weight, directions.shape[1])
 
     def _moments(
         self, x: Inputs | Tensor, function: Callable[[Tensor], Tensor], weight: Tensor, columns: int
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Weighted mean and variance of the columns that a function makes of rows, and the sum of weights."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and variance of the columns that a function makes of rows."""
 
         def first(rows: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
             weight = weight.double()
@@ -124,7 +124,7 @@ class DeviceMatrices:
         mean = slope / total
         centre = self.constant(mean)
         [square] = self.sums(second, x, weight, columns=2 * columns)
-        return mean, square / total, float(total)
+        return mean, square / total
 
     def sums(
         self, function: Callable[..., Sequence[Any]], *rows: Inputs | Tensor, columns: int

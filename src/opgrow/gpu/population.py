@@ -8,14 +8,16 @@ comparison an epoch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..engines import Shape, TuningSettings
+from ..checkpoints import Draft
+from ..engines import Shape, TuningSettings, fill
 from ..kernels.cpu_population import EVERY
-from ..population import Member, Outcome, Start, flat_start, modules_of
+from ..population import Member, Outcome, Start, Tally, flat_start, modules_of
 from ..scores import CRITERIA, Score
 from .memory import free_bytes
 from .model import Model
@@ -28,6 +30,8 @@ __all__ = ["train_members"]
 
 #: Share of the free memory that the candidates which are trained together may take.
 _SHARE = 0.3
+#: Arrays of a run that say where each candidate is in its schedule.
+_SCHEDULE = ("stage", "used", "waited", "done", "best_epoch")
 #: Takes the number of a candidate that is done, what came of it, and its best parameters.
 _Finish = Callable[[int, Outcome, Tensor], None]
 
@@ -35,45 +39,47 @@ _Finish = Callable[[int, Outcome, Tensor], None]
 def train_members(
     members: Sequence[Member],
     start: Start,
-    train: DevicePart,
+    rows: tuple[DevicePart, DevicePart | None],
     settings: TuningSettings,
     criterion: str,
     seed: int,
-    validation: DevicePart | None,
     on_outcome: Callable[[Outcome], bool | None],
     on_epoch: Callable[[], bool | None],
-) -> list[tuple[Outcome, Tensor]]:
-    """Outcome and best parameters of every candidate; ``on_outcome`` hears of each as it is done.
+    tally: Tally,
+    draft: Draft,
+) -> None:
+    """Add to a tally what comes of the candidates that it lacks; ``on_outcome`` hears of each as it is done.
 
     Where ``on_epoch`` answers True, the candidates that are under way are done, and if one of them is valid,
-    the others are left out.
+    the others are left out. ``rows`` are for training and, where there are some, for validation.
     """
     shapes = [modules_of(member, start)[2] for member in members]
     # Candidates of equal operators beside each other: their pools are one launch.
     order = sorted(range(len(members)), key=lambda i: (*shapes[i].plan[0, :2], *shapes[i].head_codes[:2]))
-    results: dict[int, tuple[Outcome, Tensor]] = {}
     ended = False
+    run: _Run | None = None
 
     def finish(i: int, outcome: Outcome, theta: Tensor) -> None:
         nonlocal ended
-        results[i] = outcome, theta
+        tally.add(i, outcome, theta.cpu().numpy())
         ended = bool(on_outcome(outcome)) or ended
 
     def end_epoch() -> bool:
         nonlocal ended
         ended = bool(on_epoch()) or ended
+        draft.offer(lambda: tally if run is None else replace(tally, arrays=run.state()))
         return ended
 
-    def enough() -> bool:
-        return ended and any(outcome.score.better_than(None) for outcome, _ in results.values())
-
     size = len(order)
-    while len(results) < len(members) and not enough():
-        waiting = [i for i in order if i not in results]
-        size = max(1, min(size, _fitting(shapes[0], train, settings)))
+    while len(tally.numbers) < len(members) and not (ended and tally.best is not None):
+        waiting = [i for i in order if i not in tally.numbers]
+        size = max(1, min(size, _fitting(shapes[0], rows[0], settings)))
         try:
-            chosen = waiting[:size]
-            run = _Run(members, shapes, chosen, start, train, settings, criterion, seed, validation)
+            kept, tally.arrays = tally.arrays, {}
+            chosen = waiting[:size] if not kept else _chosen(kept, waiting)
+            run = _Run(members, shapes, chosen, start, *rows, settings, criterion, seed)
+            if kept:
+                run.load(kept)
             run.train(finish, end_epoch)
             continue
         except torch.cuda.OutOfMemoryError:
@@ -82,9 +88,18 @@ def train_members(
                     "the GPU ran out of memory while it trained a single candidate; free some, lower "
                     "widths or batch_size, or use device='cpu'"
                 ) from None
+        run = None
         torch.cuda.empty_cache()
         size //= 2
-    return [results[i] for i in sorted(results)]
+    draft.finish(lambda: tally)
+
+
+def _chosen(arrays: dict[str, np.ndarray], waiting: Sequence[int]) -> list[int]:
+    """The candidates that were trained together when the training was cut off."""
+    chosen = [int(i) for i in arrays.get("chosen", np.zeros(0, int)).ravel()]
+    if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(waiting):
+        raise ValueError(f"the candidates {chosen} are not among those that wait")
+    return chosen
 
 
 def _fitting(shape: Shape, train: DevicePart, settings: TuningSettings) -> int:
@@ -105,10 +120,10 @@ class _Run:
         chosen: Sequence[int],
         start: Start,
         train: DevicePart,
+        validation: DevicePart | None,
         settings: TuningSettings,
         criterion: str,
         seed: int,
-        validation: DevicePart | None,
     ) -> None:
         self.members, self.shapes, self.chosen = members, shapes, list(chosen)
         self.train_rows, self.settings, self.criterion = train, settings, criterion
@@ -122,10 +137,32 @@ class _Run:
         self.done, self.best_epoch = np.zeros(k, int), np.zeros(k, int)
         self.best = np.full((2, k), np.nan)
         self.kept = self.model.theta.clone()
+        self.begun = False
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the training goes on from, as arrays."""
+        found = {name: getattr(self, name) for name in (*_SCHEDULE, "best")}
+        tensors = {"theta": self.model.theta, "kept": self.kept}
+        found |= {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        return found | {"chosen": np.array(self.chosen)} | self.trainer.state()
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said of the same candidates."""
+        for name in (*_SCHEDULE, "best"):
+            fill(getattr(self, name), arrays, name)
+        if not ((self.stage >= 0) & (self.stage <= len(self.settings.epochs))).all():
+            raise ValueError(f"the stages {self.stage.tolist()} are not those of the schedule")
+        for name, tensor in (("theta", self.model.theta), ("kept", self.kept)):
+            values = np.empty(tuple(tensor.shape), np.float32)
+            fill(values, arrays, name)
+            tensor.copy_(torch.from_numpy(values))
+        self.trainer.load(arrays)
+        self.begun = True
 
     def train(self, finish: _Finish, end_epoch: Callable[[], bool]) -> None:
-        self._score(exact_moments(self.model, self.train_rows))
-        self._advance()
+        if not self.begun:
+            self._score(exact_moments(self.model, self.train_rows))
+            self._advance()
         while len(self.chosen):
             resting = self.stage >= len(self.settings.epochs)
             if 2 * resting.sum() >= len(resting):
@@ -188,7 +225,7 @@ class _Run:
             finish(i, Outcome(self.members[i], score, *numbers), self.kept[place].clone())
         stay = np.flatnonzero(~resting)
         self.chosen = [self.chosen[place] for place in stay]
-        for name in ("stage", "used", "waited", "done", "best_epoch"):
+        for name in _SCHEDULE:
             setattr(self, name, getattr(self, name)[stay])
         self.best = self.best[:, stay]
         if len(stay):

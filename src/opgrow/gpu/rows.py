@@ -20,7 +20,7 @@ from torch import Tensor
 from ..backends import sample_rows
 from ..network import NORM_EPSILON, Block, Layer, unit_rows
 from ..operators import OperatorSet
-from ..preparation import scale_of
+from ..preparation import are_extreme, moments, scale_of
 from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, picked, provisional
 from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
@@ -408,8 +408,11 @@ def device_moments(
 
     total = float(weight.sum(dtype=np.float64))
     mean, square = (shrinking(budget, work, "the moments of the columns") / total).cpu().numpy()
-    variance = np.maximum(square - mean**2, 0.0)
-    return centre + mean, scale_of(centre + mean, variance, total)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = np.maximum(square - mean**2, 0.0)
+    if are_extreme(x, centre + mean, variance).any():
+        return moments(x if rows is None else x[rows], weight)
+    return centre + mean, scale_of(centre + mean, variance, n_rows)
 
 
 def _add_chunk(total: Sums | None, h: Tensor, chunk: Chunk) -> Sums:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import triton
 from torch import Tensor
 
-from ..engines import LOSS_CODES, TuningSettings
+from ..engines import LOSS_CODES, TuningSettings, fill, single
 from ..kernels import cuda, triton_training
 from .model import DeviceLayer, Model, Norm, Piece, finish, rows_at_once
 from .rows import DevicePart
@@ -61,6 +62,26 @@ class Trainer:
         other.skipped, other.taken = self.skipped[rows], self.taken
         other.generator, other.salt = self.generator, self.salt
         return other
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What an epoch goes on from, beside the parameters."""
+        tensors = {name: getattr(self, name) for name in ("first", "second", "skipped", "taken")}
+        found = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        return found | {"generator": self.generator.get_state().numpy(), "salt": np.array([self.salt])}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said."""
+        for name in ("first", "second", "skipped", "taken"):
+            tensor = getattr(self, name)
+            values = np.empty(tuple(tensor.shape), tensor.cpu().numpy().dtype)
+            fill(values, arrays, name)
+            tensor.copy_(torch.from_numpy(values))
+        random = self.generator.get_state().numpy().copy()
+        fill(random, arrays, "generator")
+        self.generator.set_state(torch.from_numpy(random))
+        salt = np.zeros(1, np.int64)
+        fill(salt, arrays, "salt")
+        self.salt = int(salt[0]) % (1 << 30)
 
     def _plan_windows(self) -> None:
         """Batches of equal size, a few of them a window: every row takes part once, a few twice."""
@@ -131,7 +152,7 @@ class Trainer:
         for buffers in self.buffers[: len(self.model.layers)]:
             mean, square, variance = buffers.sums / self.n_steps
             spread = (square - mean.square()).clamp_min(0.0)
-            found.append((mean.float(), (variance + spread).float()))
+            found.append((mean.float(), single(variance + spread)))
         return found
 
     def _windows(self) -> Iterator[tuple[list[Tensor], Tensor]]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..engines import Moments, ReferenceEngine, Shape, TuningSettings, is_plain
+from ..engines import Moments, ReferenceEngine, Shape, TuningSettings, fill, is_plain, single
 from ..kernels import reference
 from ..network import NORM_EPSILON, Block, Layer
 from ..scores import Score
@@ -65,11 +65,13 @@ class DeviceSession:
 
     def _reference_epoch(self, rate: float, seed: int) -> tuple[float, int]:
         if self._reference is None:
-            data = self.train.tensors()
-            self._reference = ReferenceEngine(self.shape, self.theta[0], data, self.settings)
+            self._reference = self._reference_engine()
         generator = torch.Generator(self.train.device).manual_seed(seed % 2**63)
         order = torch.randperm(self.train.n_rows, generator=generator, device=self.train.device)
         return self._reference.epoch(order, rate, seed)
+
+    def _reference_engine(self) -> ReferenceEngine:
+        return ReferenceEngine(self.shape, self.theta[0], self.train.tensors(), self.settings)
 
     def score(self) -> Score:
         """The score with statistics of all training rows."""
@@ -97,6 +99,40 @@ class DeviceSession:
                 span = slice(int(row), int(row + d))
                 arrays.append(Moments(mean[0, span].cpu().numpy(), variance[0, span].cpu().numpy()))
         self.shape.restore(theta[0].cpu().numpy(), arrays, self.layers, self.head)
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is remembered, as arrays."""
+        assert self._best is not None
+        theta, moments = self._best
+        means, variances = (torch.cat([pair[i][0] for pair in moments]) for i in range(2))
+        named = {"best": theta[0], "means": means, "variances": variances}
+        return {name: tensor.cpu().numpy() for name, tensor in named.items()}
+
+    def moving(self) -> dict[str, np.ndarray] | None:
+        """The state as it is, as arrays."""
+        engine = self._trainer if self.plain else self._reference
+        arrays = None if engine is None else engine.state()
+        return None if arrays is None else {"theta": self.theta[0].cpu().numpy()} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what another session has said."""
+        device, widths = self.train.device, [int(width) for width in self.shape.widths]
+        best, moments = np.empty(self.shape.size, np.float32), np.empty((2, sum(widths)), np.float32)
+        for target, name in ((best, "best"), (moments[0], "means"), (moments[1], "variances")):
+            fill(target, arrays, name)
+        mean, variance = (torch.from_numpy(m).to(device)[None].split(widths, dim=1) for m in moments)
+        self._best = torch.from_numpy(best).to(device)[None], list(zip(mean, variance, strict=True))
+        if "theta" not in arrays:
+            return
+        theta = np.empty_like(best)
+        fill(theta, arrays, "theta")
+        self.theta[0].copy_(torch.from_numpy(theta))
+        if self.plain:
+            self._trainer = Trainer(self.model, self.train, self.settings, 0)  # type: ignore[arg-type]
+            self._trainer.load(arrays)
+        else:
+            self._reference = self._reference_engine()
+            self._reference.load(arrays)
 
 
 class _ReferenceModel:
@@ -151,5 +187,5 @@ def exact_moments(model: Model | _ReferenceModel, part: DevicePart) -> list[tupl
             return sums / part.total_weight
 
         mean, square = shrinking(part.budget, work, "taking statistics")
-        found.append((mean.float(), (square - mean.square()).clamp_min(0.0).float()))
+        found.append((mean.float(), single((square - mean.square()).clamp_min(0.0))))
     return found

@@ -191,6 +191,12 @@ def train_candidate(
     head,
     theta,
     moments,
+    current,
+    first,
+    second,
+    counts,
+    scores,
+    draws,
     decay,
     rates,
     epochs,
@@ -200,77 +206,83 @@ def train_candidate(
     dropout,
     input_dropout,
     max_norm,
-    seed,
+    most,
 ):
-    """Train a candidate by its schedule; ``theta`` and ``moments`` (2, d) become those of its best state.
+    """Train a candidate by its schedule for at most some epochs; whether the schedule is at its end.
 
     Parameters are as in `train_epoch`. ``held_...`` are the validation rows, possibly none; ``rates`` and
     ``epochs`` the schedule; ``patience`` epochs without a better score end a learning rate (0: never).
 
-    Returns
-    -------
-    criterion, loss and epoch of the best state, the untouched start being epoch 0; epochs trained; batches
-    skipped for non-finite gradients
+    What the training goes on from is read and written: ``theta`` and ``moments`` (2, d) of the best state,
+    ``scores`` its criterion and loss, ``current`` the parameters as they are, ``draws`` (1,) the random
+    numbers, and ``counts``: stage of the schedule (-1 before the first score), epochs there, those of them
+    without a better score, epochs in all, the epoch of the best state (0 being the untouched start), steps,
+    and batches skipped for non-finite gradients.
     """
     validates = held_x.shape[0] > 0
     block = plan[0]
     outputs = np.empty((held_x.shape[0] if validates else x.shape[0], target.shape[1]), np.float32)
     now = np.empty_like(moments)
-    first, second, current = np.zeros_like(theta), np.zeros_like(theta), theta.copy()
     order = np.empty(x.shape[0], np.int64)
-    draws = np.empty(1, np.uint64)
-    draws[0] = seed
-    best_value, best_loss = np.nan, np.nan
-    # Not literals, for which numba would compile everything below once more.
-    best_epoch, done, step, skipped = np.zeros(4, np.int64)
-    for stage in range(-1, rates.size):
-        waited = 0
-        for number in range(1 if stage < 0 else epochs[stage]):
-            if patience > 0 and waited >= patience:
-                break
-            if stage >= 0:
-                next_random(draws)
-                shuffle(order, draws[0])
-                next_random(draws)
-                _, step, skips = train_epoch(
-                    x,
-                    frozen,
-                    target,
-                    row_weight,
-                    order,
-                    bounds,
-                    plan,
-                    widths,
-                    head,
-                    current,
-                    first,
-                    second,
-                    decay,
-                    step,
-                    rates[stage],
-                    loss,
-                    dropout,
-                    input_dropout,
-                    max_norm,
-                    draws[0],
-                    now,
-                )
-                skipped += skips
-                done += 1
-                waited += 1
-                last = number == epochs[stage] - 1 or waited == patience
-                if not validates and not last and done % EVERY != 0:
-                    continue
-            if stage < 0 or not validates:
-                feature_moments(x, row_weight, block, current, now)
-            if validates:
-                candidate_outputs(held_x, held_frozen, block, head, current, now, outputs)
-                value, mean_loss = score_outputs(criterion, loss, outputs, held_target, held_weight)
-            else:
-                candidate_outputs(x, frozen, block, head, current, now, outputs)
-                value, mean_loss = score_outputs(criterion, loss, outputs, target, row_weight)
-            if stage < 0 or _better(criterion, value, mean_loss, best_value, best_loss):
-                best_value, best_loss, best_epoch, waited = value, mean_loss, done, 0
-                theta[:] = current
-                moments[:] = now
-    return best_value, best_loss, best_epoch, done, skipped
+    stage, used, waited, done = counts[0], counts[1], counts[2], counts[3]
+    best_epoch, step, skipped = counts[4], counts[5], counts[6]
+    left = most
+    while stage < rates.size:
+        if stage >= 0 and (used >= epochs[stage] or (patience > 0 and waited >= patience)):
+            stage += 1
+            used = 0
+            waited = 0
+            continue
+        if left == 0:
+            break
+        left -= 1
+        if stage >= 0:
+            next_random(draws)
+            shuffle(order, draws[0])
+            next_random(draws)
+            _, step, skips = train_epoch(
+                x,
+                frozen,
+                target,
+                row_weight,
+                order,
+                bounds,
+                plan,
+                widths,
+                head,
+                current,
+                first,
+                second,
+                decay,
+                step,
+                rates[stage],
+                loss,
+                dropout,
+                input_dropout,
+                max_norm,
+                draws[0],
+                now,
+            )
+            skipped += skips
+            done += 1
+            used += 1
+            waited += 1
+            last = used == epochs[stage] or waited == patience
+            if not validates and not last and done % EVERY != 0:
+                continue
+        if stage < 0 or not validates:
+            feature_moments(x, row_weight, block, current, now)
+        if validates:
+            candidate_outputs(held_x, held_frozen, block, head, current, now, outputs)
+            value, mean_loss = score_outputs(criterion, loss, outputs, held_target, held_weight)
+        else:
+            candidate_outputs(x, frozen, block, head, current, now, outputs)
+            value, mean_loss = score_outputs(criterion, loss, outputs, target, row_weight)
+        if stage < 0 or _better(criterion, value, mean_loss, scores[0], scores[1]):
+            scores[0], scores[1], best_epoch, waited = value, mean_loss, done, 0
+            theta[:] = current
+            moments[:] = now
+        if stage < 0:
+            stage += 1
+    counts[:] = np.array([stage, used, waited, done, best_epoch, step, skipped])
+    return stage >= rates.size

@@ -12,12 +12,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import torch
+
+from ..checkpoints.interruption import Interrupted
 
 __all__ = ["map_rows", "run_all", "single_threaded_libraries", "stream"]
 
@@ -38,12 +40,16 @@ def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Re
         return
     pool = _executor(n_threads, os.getpid())
     waiting: deque[Future[Result]] = deque()
-    for task in tasks:
-        waiting.append(pool.submit(task))
-        if len(waiting) > n_threads:
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(task))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
             yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+    except Interrupted:  # the others save, too, where they are
+        wait([future for future in waiting if not future.cancel()])
+        raise
 
 
 def run_all(tasks: Iterable[Callable[[], Any]], n_threads: int) -> list[Any]:

@@ -92,6 +92,7 @@ def _call_all() -> None:
     cpu_training.train_epoch(
         *data, np.arange(2), bounds, *shape, linear, *parameters, 0, 0.001, 0, *regularisation, zeros(2, 2)
     )
+    counts = np.array([-1, 0, 0, 0, 0, 0, 0])
     schedule = (np.array([0.001]), np.array([1]), 0)
     cpu_population.train_candidate(
         *data,
@@ -101,11 +102,18 @@ def _call_all() -> None:
         linear,
         zeros(16),
         zeros(2, 2),
+        *parameters[:3],
+        counts,
+        np.zeros(2),
+        np.ones(1, np.uint64),
         zeros(16),
         *schedule,
         0,
         0,
-        *regularisation,
+        off,
+        off,
+        off,
+        2,
     )
     _call_shards(x, data)
 

@@ -8,7 +8,6 @@ with bias is an array whose last row is the bias, as in the method's formulas [X
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -104,6 +103,13 @@ class _GrownBroad(GrownLayer):
         return self.layer.n_neurons + self.enhancements.n_neurons
 
 
+@dataclass(frozen=True)
+class _Maps:
+    """Maps (D + 1, window) of the windows of a step."""
+
+    maps: list[np.ndarray]
+
+
 class BroadGrowth(Growth):
     """Growth of feature and enhancement nodes at the same time."""
 
@@ -125,7 +131,7 @@ class BroadGrowth(Growth):
             elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             self.emit(PhaseStarted("search", number, step_number, 1))
-            clock = time.perf_counter()
+            clock = self.journal.clock()
             trial = self._widen(kept, step_number, size, parts)
             step = self._step(step_number, trial, parts, score, 2 * size, clock)
             self._record(step)
@@ -174,7 +180,7 @@ class BroadGrowth(Growth):
             trial.n_parameters(),
             operator_set=PERCEPTRON,
             n_neurons=n_neurons,
-            search_seconds=time.perf_counter() - clock,
+            search_seconds=self.journal.clock() - clock,
             train_loss=scores[0].loss,
         )
 
@@ -210,20 +216,34 @@ class BroadGrowth(Growth):
 
     def _windows(self, number: int, size: int, train: Part) -> list[Block]:
         """Feature nodes with deviation 1 before the activation; those of the first step have sparse maps."""
+        most = self.settings.window_size
+        windows = [min(most, size - start) for start in range(0, size, most)]
+
+        def check(found: _Maps) -> None:
+            shapes = [tuple(weights.shape) for weights in found.maps]
+            if shapes != [(train.n_inputs + 1, window) for window in windows]:
+                raise ValueError(
+                    f"the windows have shapes {shapes}, expected {train.n_inputs + 1} x {windows}"
+                )
+
+        title = f"windows of {size} nodes, step {number}"
+        found = self.journal.take(title, _Maps, lambda: self._draw_maps(number, windows, train), check)
+        operators = replace(PERCEPTRON, activation=self.settings.feature_activation)
+        return [_block(weights, operators) for weights in found.maps]
+
+    def _draw_maps(self, number: int, windows: Sequence[int], train: Part) -> _Maps:
         settings, matrices = self.settings, self.backend.matrices
         x, (_, share) = matrices.inputs(train), matrices.labels(train)
         rng = np.random.default_rng([self.seed, 1, number, 0])
-        operators = replace(PERCEPTRON, activation=settings.feature_activation)
-        blocks = []
-        for start in range(0, size, settings.window_size):
-            window = min(settings.window_size, size - start)
+        maps = []
+        for window in windows:
             weights = rng.uniform(-1.0, 1.0, size=(train.n_inputs + 1, window))
             if number == 1:
                 weights = sparse_map(x, share, weights, settings.mu, settings.admm_iterations, matrices)
             mean, scale = feature_moments(_linear(x, weights, matrices), share, matrices)
             weights[-1] -= mean
-            blocks.append(_block(weights / scale, operators))
-        return blocks
+            maps.append(weights / scale)
+        return _Maps(maps)
 
     def _enhancement(self, number: int, size: int, features: Matrix, weight: Matrix) -> Block:
         """Enhancement nodes; their arguments are scaled but not shifted, so that the sigmoids differ."""

@@ -5,7 +5,6 @@ A layer grows block by block: search the operators of a new block, tune it, deci
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,13 +14,14 @@ import numpy as np
 from torch import nn
 
 from ..backends import Backend
+from ..checkpoints import Journal
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
-from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
 from ..network import Block, Layer
 from ..operators import OperatorSet
 from ..scores import Score, temperature
-from ..search import SearchResult, SearchSettings, Winner, search
+from ..search import SearchResult, SearchSettings, Winner, check_result, search
 from ..tuning import TuningResult, tune
 
 __all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
@@ -88,8 +88,9 @@ class BlockGrowth(Growth):
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
         backend: Backend | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend)
+        super().__init__(problem, method, settings, seed, emit, backend, journal)
         self.tuning = settings.tuning
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
@@ -144,21 +145,32 @@ class BlockGrowth(Growth):
         settings = self.settings
         train, validation = parts[0], parts[1] if len(parts) > 1 else None
         self.emit(PhaseStarted("search", layer, number, len(sets)))
-        clock = time.perf_counter()
-        found = search(
-            train.rows(),
-            sets,
-            size,
-            settings.search,
-            np.random.default_rng([self.seed, layer, number, 0]),
-            validation.rows() if validation else None,
+        clock = self.journal.clock()
+        found = self.journal.take(
+            f"search {layer}.{number}, {len(sets)} sets, {size} neurons",
+            SearchResult,
+            lambda: search(
+                train.rows(),
+                sets,
+                size,
+                settings.search,
+                np.random.default_rng([self.seed, layer, number, 0]),
+                validation.rows() if validation else None,
+            ),
+            partial(
+                check_result,
+                n_inputs=train.n_inputs,
+                n_accepted=train.n_accepted,
+                n_neurons=size,
+                n_outputs=train.n_outputs,
+            ),
         )
-        searched = time.perf_counter() - clock
+        searched = self.journal.clock() - clock
         tuning = (
             self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
         )
-        clock = time.perf_counter()
-        grown, dropout = self._tune_block(layer, number, found, train, validation, tuning)
+        clock = self.journal.clock()
+        grown, dropout, skipped = self._tune_block(layer, number, found, train, validation, tuning)
         improvement = None if before is None else grown.result.best.improvement_over(before)
         accepted = improvement is None or improvement >= settings.block_threshold
         size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
@@ -176,10 +188,11 @@ class BlockGrowth(Growth):
             invalid_candidates=found.n_invalid,
             curve=grown.result.curve,
             best_epoch=grown.result.best_epoch,
-            skipped_batches=grown.result.skipped_batches,
+            skipped_batches=skipped,
+            invalid_epochs=grown.result.invalid_epochs,
             dropout=dropout,
             search_seconds=searched,
-            tuning_seconds=time.perf_counter() - clock,
+            tuning_seconds=self.journal.clock() - clock,
         )
         return grown, step
 
@@ -191,26 +204,32 @@ class BlockGrowth(Growth):
         train: Part,
         validation: Part | None,
         tuning: TuningSettings,
-    ) -> tuple[_Grown, float]:
-        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+    ) -> tuple[_Grown, float, int]:
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
+
+        Also returns the dropout of that, and the batches that all of them skipped.
+        """
         tunable = sum(tuning.epochs) > 0
         first = layer == number == 1 and tunable
         dropouts = self.settings.dropouts if first else (tuning.dropout,)
         dropout = dropouts[0]
         best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
+        skipped = best.result.skipped_batches
         for value in dropouts[1:]:
             if self.stopped is not None:
                 break
             grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
+            skipped += grown.result.skipped_batches
             if grown.result.best.better_than(best.result.best):
                 best, dropout = grown, value
         if found.rival is not None and tunable and self.stopped is None:
             grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
+            skipped += grown.result.skipped_batches
             best = grown if grown.result.best.better_than(best.result.best) else best
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         fold_norm(best.block, best.head)
-        return best, dropout
+        return best, dropout, skipped
 
     def _tune_candidate(
         self,
@@ -231,6 +250,9 @@ class BlockGrowth(Growth):
             settings,
             np.random.default_rng([self.seed, layer, number, 1]),
             lambda epoch: self.report_epoch(EpochFinished("tune", layer, number, epoch)),
+            self.journal.draft(
+                f"tune {layer}.{number}, {winner.candidate.operator_set}, {schedule(settings)}"
+            ),
         )
         return _Grown(block, head, result)
 

@@ -9,7 +9,6 @@ the head's bias and is neither penalised nor bounded. Nothing is tuned by back-p
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import count
@@ -21,6 +20,7 @@ from torch import nn
 
 from ..admm import bounded_least_squares
 from ..engines import assign_head
+from ..errors import NotFiniteError
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..matrices import Matrix, weighted_mean
@@ -77,6 +77,14 @@ class _Trial:
         return Layer([self.structured, self.random])
 
 
+@dataclass(frozen=True)
+class _Solution:
+    """Weights of a head (features, outputs), in double precision, and its mean squared error."""
+
+    weight: np.ndarray
+    loss: float
+
+
 class PLNGrowth(Growth):
     """Growth of layers by random neurons beside the structured ones."""
 
@@ -109,10 +117,10 @@ class PLNGrowth(Growth):
             elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             self.emit(PhaseStarted("search", number, step_number, 1))
-            clock = time.perf_counter()
+            clock = self.journal.clock()
             random = self._draw(number, step_number, size, structured.n_inputs)
             trial = self._widen(structured, random, carried, parts, kept)
-            step = self._step(number, step_number, trial, kept, time.perf_counter() - clock)
+            step = self._step(number, step_number, trial, kept, self.journal.clock() - clock)
             self._record(step)
             if not step.accepted:
                 break
@@ -156,10 +164,12 @@ class PLNGrowth(Growth):
             pooled = [matrices.beside(pair) for pair in zip(kept.pooled, pooled, strict=True)]
             random = _block(np.concatenate([_weight(kept.random), _weight(random)], axis=1), norm="unit")
         features = [matrices.unit_beside(*pair) for pair in zip(carried, pooled, strict=True)]
-        head, train_loss = self._fit_head(features[0])
+        fitted = self._fit_head(features[0])
+        head = nn.Linear(*fitted.weight.shape)
+        assign_head(head, fitted.weight, self._means[0])
         weight, bias = (tensor.detach().numpy() for tensor in (head.weight.T, head.bias))
         score = matrices.score(parts[-1], features[-1], weight, bias, self.settings.criterion)
-        return _Trial(structured, random, head, pooled, features, score, train_loss)
+        return _Trial(structured, random, head, pooled, features, score, fitted.loss)
 
     def _step(
         self, layer: int, number: int, trial: _Trial, kept: _Trial | None, seconds: float
@@ -181,10 +191,19 @@ class PLNGrowth(Growth):
             train_loss=trial.train_loss,
         )
 
-    def _fit_head(self, features: Matrix) -> tuple[nn.Linear, float]:
-        """The head for features (N, 2C + r) of the training rows, and its squared error."""
+    def _fit_head(self, features: Matrix) -> _Solution:
+        """The head for features (N, 2C + r) of the training rows."""
+        shape = features.shape[1], self.problem.n_outputs
+
+        def check(solution: _Solution) -> None:
+            if solution.weight.shape != shape:
+                raise ValueError(f"a head has shape {solution.weight.shape}, expected {shape}")
+
+        title = f"head on {shape[0]} features of layer {len(self.layers) + 1}"
+        return self.journal.take(title, _Solution, lambda: self._solve_head(features), check)
+
+    def _solve_head(self, features: Matrix) -> _Solution:
         settings, n_outputs = self.settings, self.problem.n_outputs
-        bias, total_weight = self._means
         gram, cross, total = self._sums(features)
 
         def cost(output: np.ndarray) -> float:
@@ -197,9 +216,7 @@ class PLNGrowth(Growth):
             # ADMM may stop short of the optimum; the prediction before is within the bound and always there.
             same = np.eye(len(gram), n_outputs) - np.eye(len(gram), n_outputs, -n_outputs)
             output = min(output, same, key=cost)
-        head = nn.Linear(*output.shape)
-        assign_head(head, output, bias)
-        return head, max(cost(output), 0.0) / (total_weight * n_outputs)
+        return _Solution(output, max(cost(output), 0.0) / (self._means[1] * n_outputs))
 
     def _first_output(self, train: Part) -> np.ndarray:
         """Ridge regression from the inputs to the centred targets: (D, C)."""
@@ -260,7 +277,7 @@ def _ridge_solution(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.nda
 
 def _require_finite(gram: np.ndarray) -> None:
     if not np.isfinite(gram).all():
-        raise FloatingPointError("the features are not finite or overflow; check the scale of the inputs")
+        raise NotFiniteError("the features are not finite or overflow; check the scale of the inputs")
 
 
 #: Progressive learning network: structured and random relu neurons, heads in closed form.

@@ -18,7 +18,6 @@ References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputi
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +26,9 @@ import numpy as np
 from torch import nn
 
 from ..backends import Backend
+from ..checkpoints import Journal
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
+from ..errors import NotFiniteError
 from ..events import (
     CandidateFinished,
     EpochFinished,
@@ -36,7 +37,7 @@ from ..events import (
     PhaseStarted,
     PopulationEpochFinished,
 )
-from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem
+from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..memory import projection
 from ..network import Block, Layer
 from ..operators import OperatorSet
@@ -95,8 +96,9 @@ class POPGrowth(Growth):
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
         backend: Backend | None = None,
+        journal: Journal | None = None,
     ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend)
+        super().__init__(problem, method, settings, seed, emit, backend, journal)
         # For the memory "hidden": the rows as the layer before has seen them, and that layer with its memory.
         self.before: list[Part] = []
         self.remembering: Layer | None = None
@@ -155,10 +157,10 @@ class POPGrowth(Growth):
         for count in range(1, (_PASSES if in_head else 1) + 1):
             for_head = in_head and count % 2 == 1
             members = [Member(hidden, s) if for_head else Member(s, head) for s in sets]
-            clock = time.perf_counter()
+            clock = self.journal.clock()
             trained, outcomes = self._train_pass(number, count, width, parts, members)
             kept = best is None or trained.outcome.score.better_than(best.outcome.score)
-            reach, seconds = self._weight_range(parts), time.perf_counter() - clock
+            reach, seconds = self._weight_range(parts), self.journal.clock() - clock
             step = self._describe_pass(number, count, trained, outcomes, reach, blocks)
             self._record(replace(step, accepted=kept, search_seconds=seconds))
             hidden, head = trained.outcome.member.hidden, trained.outcome.member.head
@@ -198,6 +200,7 @@ class POPGrowth(Growth):
             int(rng.integers(1, 2**63)),
             report,
             report_epoch,
+            self.journal.draft(f"population {number}.{count}, {len(members)} candidates, {width} neurons"),
         )
 
     def _train_alone(
@@ -207,7 +210,7 @@ class POPGrowth(Growth):
         [operator_set] = self.settings.sets
         tuning = self.settings.tuning
         self.emit(PhaseStarted("tune", number, 1, sum(tuning.epochs), operator_set))
-        clock = time.perf_counter()
+        clock = self.journal.clock()
         rng = np.random.default_rng([self.seed, number, 1])
         start = self._start(width, parts[0], rng)
         block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
@@ -232,8 +235,9 @@ class POPGrowth(Growth):
                 curve=result.curve,
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
+                invalid_epochs=result.invalid_epochs,
                 dropout=tuning.dropout,
-                tuning_seconds=time.perf_counter() - clock,
+                tuning_seconds=self.journal.clock() - clock,
             )
         )
         return Trained(outcome, block, head), result
@@ -254,6 +258,7 @@ class POPGrowth(Growth):
             tuning,
             rng or np.random.default_rng(0),
             lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
+            self.journal.draft(f"tune {number}, {block.operator_set}, {schedule(tuning)}"),
         )
 
     def _start(self, width: int, part: Part, rng: np.random.Generator) -> Start:
@@ -278,7 +283,7 @@ class POPGrowth(Growth):
         blocks: Sequence[Block],
     ) -> GrowthStep:
         outcome = trained.outcome
-        finite = [o for o in outcomes if np.isfinite([o.score.value, o.score.loss]).all()]
+        finite = [o for o in outcomes if o.score.finite]
         sign = 1.0 if outcome.score.higher_is_better else -1.0
         finite.sort(key=lambda o: (-sign * o.score.value, o.score.loss))
         return GrowthStep(
@@ -323,6 +328,8 @@ class POPGrowth(Growth):
         )
         # Scaled here and centred by the batch norm, the block needs no standardised inputs.
         directions /= scale[:, None]
+        if np.abs(directions).max(initial=0.0) > np.finfo(np.float32).max:
+            raise NotFiniteError("the inputs are too small to be projected: let them be standardised")
         size = directions.shape[1]
         if size == 0:
             return []

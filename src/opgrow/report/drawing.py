@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from xml.sax.saxutils import escape
 
 from ..network import Block, Network
 from .bundles import bundles
@@ -149,7 +150,8 @@ def _legend(
     for i, (key, colour, name, count) in enumerate(entries):
         x, y = _EDGE + (i // rows) * room, top + 20 * (i % rows) + 10
         parts.append(f'<circle cx="{x + 6:.1f}" cy="{y - 4:.1f}" r="6" fill="{colour}"/>')
-        more = f'<tspan font-weight="600">{key}</tspan> {name} <tspan fill-opacity="0.7"> {count}</tspan>'
+        count = f'<tspan fill-opacity="0.7"> {count}</tspan>'
+        more = f'<tspan font-weight="600">{key}</tspan> {escape(name)} {count}'
         parts.append(f'<text x="{x + 18:.1f}" y="{y:.1f}" fill="currentColor">{more}</text>')
     return parts, width, top + 20 * rows + 4
 

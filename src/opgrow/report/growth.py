@@ -8,7 +8,7 @@ from itertools import groupby
 from statistics import median
 
 from ..events import GrowthStep
-from ..progress import STEP_COLUMNS, step_cells
+from ..progress import STEP_COLUMNS, left_out, step_cells
 from ..record import N_CANDIDATES
 from .charts import Line, Point, lines, scatter
 from .html import details, figure, paragraph, table
@@ -36,6 +36,7 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
             "better) on validation rows or, where none were held back, on the training rows; the gain is "
             "relative."
         ),
+        *(paragraph(text, "note") for text in left_out(history)),
         _score_chart(networks, criterion),
     ]
     if len(networks) == 1:

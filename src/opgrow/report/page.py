@@ -220,9 +220,9 @@ def _codes(estimator: Any, labels: Any) -> np.ndarray:
     """Positions of labels among the classes."""
     known = {label: i for i, label in enumerate(estimator.classes_.tolist())}
     given = column_or_1d(labels).tolist()
-    unknown = next((label for label in given if label not in known), None)
-    if unknown is not None:
-        raise ValueError(f"y_test holds the class {unknown!r}, which the model does not know.")
+    unknown = [label for label in given if label not in known]
+    if unknown:
+        raise ValueError(f"y_test holds the class {unknown[0]!r}, which the model does not know.")
     return np.array([known[label] for label in given])
 
 

@@ -6,8 +6,9 @@ from data is cleaned and escaped here.
 
 from __future__ import annotations
 
-import unicodedata
 from xml.sax.saxutils import escape
+
+from ..texts import is_control
 
 __all__ = ["COLOURS", "GREY", "clean", "counted", "picture", "shades", "short", "shortened", "text", "title"]
 
@@ -50,8 +51,8 @@ def title(words: str) -> str:
 
 
 def clean(words: str) -> str:
-    """Text without the characters that XML or UTF-8 cannot hold."""
-    kept = "".join(c if c == "\n" or unicodedata.category(c) not in ("Cc", "Cs") else "\ufffd" for c in words)
+    """Text without the characters that XML or UTF-8 cannot hold, or that turn the rest of a line around."""
+    kept = "".join(c if c == "\n" or not is_control(c) else "\ufffd" for c in words)
     return kept.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
 
 

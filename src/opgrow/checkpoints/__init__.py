@@ -1,0 +1,18 @@
+"""Growth that outlives its process: what is done is kept in a folder, and a later fit goes on from there."""
+
+from .folder import Folder, Identity, NoFolder, clear, holds_a_fit, kept_seed, opened
+from .interruption import Interrupted
+from .journal import Draft, Journal
+
+__all__ = [
+    "Draft",
+    "Folder",
+    "Identity",
+    "Interrupted",
+    "Journal",
+    "NoFolder",
+    "clear",
+    "holds_a_fit",
+    "kept_seed",
+    "opened",
+]

@@ -1,0 +1,65 @@
+"""The backend of sources: training rows in chunks, validation rows in memory, kernels on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from ..backends import HostBackend, HostPart, Problem
+from ..engines import TuningSettings
+from ..network import Block, Layer
+from .limits import Plan
+from .part import StreamPart
+from .rows import TrainingRows
+from .session import StreamSession
+
+__all__ = ["StreamBackend", "StreamProblem"]
+
+
+@dataclass(frozen=True)
+class StreamProblem(Problem):
+    """Data to grow from that is read in chunks; the arrays are a sample of it, or all if it is small."""
+
+    training: TrainingRows | None = None
+
+    @property
+    def n_rows(self) -> int:
+        assert self.training is not None
+        return self.training.n_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamBackend(HostBackend):
+    """Rows that pass through in chunks, by a plan of what may be in memory."""
+
+    plan: Plan
+
+    def part(self, problem: Problem) -> Any:
+        whole = super().part(problem)
+        if isinstance(problem, StreamProblem):
+            assert problem.training is not None
+            return StreamPart(problem.training, whole)
+        return whole
+
+    def session(
+        self,
+        layers: Sequence[Layer],
+        head: nn.Linear | Block,
+        parts: Sequence[Any],
+        settings: TuningSettings,
+        criterion: str,
+    ) -> Any:
+        train: StreamPart = parts[0]
+        validation: HostPart | None = parts[1] if len(parts) > 1 else None
+        columns = train.n_inputs + train.n_accepted + train.n_outputs + 1
+        rows = self.plan.window_rows(columns)
+        return StreamSession(layers, head, train, validation, settings, criterion, rows)
+
+    def moments(
+        self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError("the moments of a source come from its survey")

@@ -1,0 +1,144 @@
+"""From a source and its survey to the problem that a network is grown from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backends import Problem
+from ..parameters import class_weights
+from ..preparation import scale_of
+from .backend import StreamBackend, StreamProblem
+from .limits import Plan
+from .moments import ColumnMoments
+from .rows import Preparation, PreparedRows, TrainingRows
+from .sources import Source
+from .storage import Storage
+from .survey import Division, HeldRows, Survey, survey
+
+__all__ = ["Opened", "open_problem"]
+
+#: Below this many rows a validation split decides by luck.
+_MIN_VALIDATION_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A problem, what grows a network from it, and what the network has to know of the data."""
+
+    problem: StreamProblem
+    backend: StreamBackend
+    preparation: Preparation
+    y_ndim: int
+
+    def known(self) -> dict[str, np.ndarray]:
+        """What tells this data from other data without another pass: statistics, and rows that are held."""
+        ready, problem, training = self.preparation, self.problem, self.problem.training
+        assert training is not None
+        found = {
+            "sizes of chunks": np.asarray(training.source.sizes),
+            "means of X": ready.constants[0],
+            "scales of X": ready.constants[1],
+            "sample of X": problem.x,
+            "sample of y": problem.target,
+            "memory_limit": np.array([self.backend.plan.limit]),
+        }
+        if problem.validation is not None:
+            found |= {"validation X": problem.validation.x, "validation y": problem.validation.target}
+        return found
+
+
+def open_problem(
+    source: Source,
+    *,
+    classification: bool,
+    class_weight: Any,
+    limit: int,
+    validation_fraction: float,
+    eval_set: tuple[np.ndarray, np.ndarray] | None,
+    standardize: bool,
+    seed: int,
+    n_threads: int,
+    owner: str,
+) -> Opened:
+    """Go through a source once and get it ready for growth."""
+    if source.n_rows < 2:
+        raise ValueError(f"{owner} needs at least 2 rows, and the source has {source.n_rows}")
+    plan = Plan(limit, source.n_features, 1)
+    plan.check_chunks(int(source.sizes.max()))
+    division = _division(source.n_rows, plan, 0.0 if eval_set is not None else validation_fraction, seed)
+    found = survey(source, division, classification, class_weight is not None, n_threads)
+    preparation = _preparation(found, division, class_weight, standardize, source.n_features, owner)
+    n_rows = sum(found.n_train)
+    training = TrainingRows(source, preparation, n_rows, Storage(plan.kept_bytes))
+    held = None
+    if eval_set is not None:
+        _check_classes(eval_set[1], preparation.classes)
+        held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), own=True)
+    elif len(found.validation):
+        held = _held(found.validation, preparation, own=True)
+    sample = _held(found.sample, preparation, own=False)
+    validation = None if held is None else Problem(held.x, held.target, held.weight)
+    problem = StreamProblem(sample.x, sample.target, sample.weight, validation, training=training)
+    return Opened(problem, StreamBackend(n_threads=n_threads, plan=plan), preparation, found.y_ndim)
+
+
+def _check_classes(y: np.ndarray, classes: np.ndarray | None) -> None:
+    if classes is not None:
+        unknown = np.setdiff1d(y, classes)
+        if unknown.size:
+            raise ValueError(f"eval_set has classes that y does not have: {unknown.tolist()}")
+
+
+def _division(n_rows: int, plan: Plan, fraction: float, seed: int) -> Division:
+    """Shares of rows that validate and that are sampled, so that neither are more than can be held."""
+    validates = min(fraction * n_rows, float(plan.held_rows)) / n_rows
+    if validates * n_rows < _MIN_VALIDATION_ROWS:
+        validates = 0.0
+    rest = n_rows * (1 - validates)
+    return Division(seed, validates, 1.0 if rest <= plan.held_rows else plan.held_rows / rest)
+
+
+def _held(rows: HeldRows, preparation: Preparation, own: bool) -> PreparedRows:
+    if not len(rows):
+        raise ValueError("every row of the source that has any weight validates: give more rows")
+    return preparation.held(*rows.arrays(), own=own)
+
+
+def _preparation(
+    found: Survey, division: Division, class_weight: Any, standardize: bool, n_features: int, owner: str
+) -> Preparation:
+    classes, factors = None, None
+    if found.classification:
+        classes = np.array(sorted(found.counts))
+        if len(classes) < 2:
+            raise ValueError(f"{owner} needs at least 2 classes, got 1 class: {classes[0]!r}")
+        if class_weight is not None:
+            factors = _factors(class_weight, classes, found.counts)
+    moments = ColumnMoments.nothing(n_features)
+    for label in sorted(found.moments) if classes is not None and factors is not None else found.moments:
+        factor = 1.0 if factors is None else float(factors[np.searchsorted(classes, label)])  # type: ignore[arg-type]
+        moments.add(found.moments[label], factor)
+    if not moments.weight > 0:
+        raise ValueError("the weights are zero for every row; at least one row must count")
+    constants = np.zeros(n_features), np.ones(n_features)
+    if standardize:
+        constants = moments.mean, scale_of(moments.mean, moments.variance, sum(found.n_train))
+    if classes is not None:
+        shift, spread = np.zeros(len(classes)), np.ones(len(classes))
+    else:
+        target = found.target_moments
+        assert target is not None
+        shift, spread = target.mean, scale_of(target.mean, target.variance, sum(found.n_train), "y")
+    mean_weight = moments.weight / max(1, sum(found.n_train))
+    return Preparation(division, constants, classes, factors, shift, spread, mean_weight)
+
+
+def _factors(class_weight: Any, classes: np.ndarray, counts: dict[Any, int]) -> np.ndarray:
+    """The weight of each class."""
+    sizes = np.array([counts[label] for label in classes.tolist()])
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return sizes.sum() / (len(classes) * sizes)
+    return class_weights(class_weight, classes, np.arange(len(classes)))

@@ -1,0 +1,109 @@
+"""Fits, predictions and files at the same time: what comes of them alone, bit for bit, and no deadlock."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from threadpoolctl import threadpool_limits
+from tiny_estimators import NAMES, digest, rows, tiny
+
+import opgrow
+
+SCRIPT = Path(__file__).with_name("concurrent_fits.py")
+#: Far more than it takes: whoever needs longer waits for something that does not come.
+PATIENCE = 240
+
+
+def scenario(name: str) -> dict:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), name], capture_output=True, text=True, timeout=PATIENCE, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_fits_of_all_methods_in_threads():
+    x, y = rows(60)
+    alone = [digest(tiny(name, n_jobs=2).fit(x, y)) for name in NAMES]
+    torch.manual_seed(0)
+    state, n_threads = torch.get_rng_state(), torch.get_num_threads()
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda name: digest(tiny(name, n_jobs=2).fit(x, y)), NAMES))
+    assert together == alone
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == n_threads
+
+
+def test_the_same_estimator_fitted_in_several_threads():
+    x, y = rows()
+    alone = digest(tiny("HeMLGOPClassifier").fit(x, y))
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: digest(tiny("HeMLGOPClassifier").fit(x, y)), range(8)))
+    assert together == [alone] * 8
+
+
+def test_the_threads_that_other_fits_leave_to_blas_do_not_matter():
+    """Sums over so many values are spread over the threads of BLAS, which rounds them in another way."""
+    x, y = rows(5000, 500)
+    alone = digest(tiny("PLNRegressor", max_layers=1).fit(x, y))
+    with threadpool_limits(1, "blas"):
+        assert digest(tiny("PLNRegressor", max_layers=1).fit(x, y)) == alone
+
+
+def test_predictions_in_many_threads_while_others_fit():
+    x, y = rows()
+    many = rows(20_000)[0]
+    fitted = [tiny(name).fit(x, y) for name in ("HeMLGOPClassifier", "POPRegressor", "BLSRegressor")]
+    alone = [estimator._outputs(many).tobytes() for estimator in fitted]
+    with ThreadPoolExecutor(6) as pool:
+        fits = [pool.submit(lambda: digest(tiny("PMLPClassifier").fit(x, y))) for _ in range(4)]
+        together = list(pool.map(lambda i: fitted[i % 3]._outputs(many).tobytes(), range(24)))
+        assert len({fit.result() for fit in fits}) == 1
+    assert together == [alone[i % 3] for i in range(24)]
+
+
+def test_saving_and_loading_one_file_at_the_same_time(tmp_path):
+    x, y = rows()
+    path = tmp_path / "model.safetensors"
+    models = [tiny("HeMLGOPClassifier", random_state=seed).fit(x, y) for seed in range(2)]
+    known = [digest(model) for model in models]
+    assert known[0] != known[1]
+    models[0].save(path)
+
+    def write_or_read(i: int) -> str | None:
+        if i % 2:
+            return digest(opgrow.load(path))
+        return models[i // 2 % 2].save(path)
+
+    with ThreadPoolExecutor(6) as pool:
+        read = [found for found in pool.map(write_or_read, range(120)) if found is not None]
+    assert len(read) == 60
+    assert set(read) <= set(known)
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
+@pytest.mark.parametrize("name", ["fork", "workers"])
+def test_processes(name):
+    found = scenario(name)
+    assert found["together"] == found["alone"]
+    assert len(found["alone"]) >= 8
+
+
+def test_what_a_fit_changes_of_its_process_is_given_back_after_an_error():
+    x, y = rows()
+    n_threads = torch.get_num_threads()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="n_min"):
+            tiny("PLNClassifier", n_min=0).fit(x, y)
+        with pytest.raises(ValueError, match="too large"):
+            tiny("PLNRegressor").fit(x * 0 + 5e307 * (x > 0), y)
+    assert torch.get_num_threads() == n_threads
