@@ -110,6 +110,9 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
         "parameters": (HeMLRNClassifier(**SMALL, ridge=2.0 if here else 1.0), x, y),
         "labels": (HeMLRNClassifier(**SMALL), x, np.arange(len(y)) % 2 if here else y),
         "method": (PLNClassifier(), x, y),
+        "checkpoints": (HeMLRNClassifier(**SMALL, checkpoint_dir="nowhere"), x, y),
+        "chunks": (HeMLRNClassifier(**SMALL, memory_limit=1000 if here else None), x, y),
+        "far": (HeMLRNClassifier(**SMALL, standardize=False), x * 1e300 if here else x.astype(float), y),
         "distill": (HeMLRNClassifier(**SMALL, distill=5), x, y),
     }
     found = {}

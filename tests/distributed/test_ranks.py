@@ -103,6 +103,9 @@ def test_mistakes_of_one_rank_are_told_to_all(tmp_path: Path) -> None:
         said["method"]
         == "PLNClassifier cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can"
     )
+    assert said["checkpoints"].startswith("HeMLRNClassifier keeps no checkpoints on several ranks: ")
+    assert said["chunks"].startswith("rank 1: several ranks have their rows in memory and read none in chunk")
+    assert said["far"].startswith("rank 1: X or eval_set has values that are too far from the others")
     assert "cannot distill on several ranks" in said["distill"]
     # Rank 0 alone is asked whether to stop, and all of them do.
     assert [rank["stopped"] for rank in ranks] == [
@@ -130,6 +133,18 @@ def one_rank() -> Any:
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield
     dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("one_rank")
+def test_weights_and_columns_of_any_magnitude() -> None:
+    x, y = worker.classes()
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    make, _ = worker.FITS["random"]
+    plain, far = (
+        distributed.fit(make(), x.astype(float) * unit, y, sample_weight=weight * factor)
+        for unit, factor in ((1.0, 1.0), (2.0**600, 2.0**-900))
+    )
+    np.testing.assert_allclose(far.predict_proba(x * 2.0**600), plain.predict_proba(x), rtol=0, atol=1e-6)
 
 
 @pytest.mark.usefixtures("one_rank")

@@ -54,7 +54,9 @@ class SharedRanks(Alone):
                 "and no max_parameters for an average"
             )
         if estimator.checkpoint_dir is not None:
-            raise ValueError("several ranks keep no checkpoints yet: leave checkpoint_dir out")
+            raise ValueError(
+                f"{name} keeps no checkpoints on several ranks: leave checkpoint_dir out, or fit in one process"
+            )
         given = estimator.get_params(deep=False)
         parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
         names = getattr(estimator, "feature_names_in_", None)
