@@ -112,7 +112,7 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
         "method": (PLNClassifier(), x, y),
         "checkpoints": (HeMLRNClassifier(**SMALL, checkpoint_dir="nowhere"), x, y),
         "chunks": (HeMLRNClassifier(**SMALL, memory_limit=1000 if here else None), x, y),
-        "far": (HeMLRNClassifier(**SMALL, standardize=False), x * 1e300 if here else x.astype(float), y),
+        "far": (HeMLRNClassifier(**SMALL, standardize=False), x * np.float64(1e300 if here else 1), y),
         "distill": (HeMLRNClassifier(**SMALL, distill=5), x, y),
     }
     found = {}

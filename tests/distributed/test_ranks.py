@@ -141,10 +141,12 @@ def test_weights_and_columns_of_any_magnitude() -> None:
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     make, _ = worker.FITS["random"]
     plain, far = (
-        distributed.fit(make(), x.astype(float) * unit, y, sample_weight=weight * factor)
+        distributed.fit(make(), x * np.float64(unit), y, sample_weight=weight * factor)
         for unit, factor in ((1.0, 1.0), (2.0**600, 2.0**-900))
     )
-    np.testing.assert_allclose(far.predict_proba(x * 2.0**600), plain.predict_proba(x), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        far.predict_proba(x * np.float64(2.0**600)), plain.predict_proba(x), rtol=0, atol=1e-6
+    )
 
 
 @pytest.mark.usefixtures("one_rank")

@@ -55,7 +55,7 @@ class SharedRanks(Alone):
             )
         if estimator.checkpoint_dir is not None:
             raise ValueError(
-                f"{name} keeps no checkpoints on several ranks: leave checkpoint_dir out, or fit in one process"
+                f"{name} keeps no checkpoints on several ranks: leave checkpoint_dir out, or use one process"
             )
         given = estimator.get_params(deep=False)
         parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
