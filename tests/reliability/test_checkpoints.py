@@ -332,6 +332,7 @@ def test_values_come_back_as_they_were():
 _FIT = """
 import sys
 from test_checkpoints import *
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
 class Say(opgrow.callbacks.Callback):
     def on_epoch_end(self, event): print("epoch", flush=True)
 clf = small(epochs=(400, 400), checkpoint_dir=sys.argv[1], checkpoint_seconds=1000, callbacks=[Say()])

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -705,4 +706,9 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         """R2 on rows and their targets, or on a source, which has both."""
         if isinstance(X, Source) and y is None:
             y, sample_weight = targets_of(X)
-        return super().score(X, y, sample_weight)
+        predicted, y = self.predict(X), as_array(y)
+        largest = np.abs(predicted).max(initial=0.0)
+        if largest > 1e100 or 0 < largest < 1e-100:  # whose squares overflow or vanish; R2 has no unit
+            unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+            predicted, y = predicted / unit, np.asarray(y, np.float64) / unit
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
