@@ -6,12 +6,16 @@ holds a shard of the rows, and the rows of all are meant in the order of the ran
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
+
+from .checkpoints import Folder, Identity, opened
+from .checkpoints.fingerprints import fingerprint
 
 __all__ = ["Alone", "current", "sharing"]
 
@@ -28,6 +32,8 @@ class Alone:
     has_all_rows = True
     #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
     batch_sizes: tuple[int, int] | None = None
+    #: What a checkpoint adds to the name of the backend: which fits can go on with each other's work.
+    mark = ""
 
     def together(self, task: Callable[[], Result]) -> Result:
         """The result of a task; bad input on any rank is an error on all of them."""
@@ -76,6 +82,16 @@ class Alone:
     def backend(self, backend: Any) -> Any:
         """The backend that does what the ranks do together."""
         return backend
+
+    def fingerprint(self, array: np.ndarray) -> str:
+        """What tells the rows of all ranks from others."""
+        return fingerprint(array)
+
+    def checkpoint(
+        self, path: str | os.PathLike[str], seconds: float, identity: Identity
+    ) -> AbstractContextManager[Folder]:
+        """The folder of a fit that can be gone on with."""
+        return opened(path, seconds, identity)
 
 
 _ranks: ContextVar[Any] = ContextVar("opgrow_ranks", default=Alone())  # noqa: B039 (it holds no state)

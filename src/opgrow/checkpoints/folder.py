@@ -24,7 +24,17 @@ from .interruption import Interrupted, Interruption, listening
 from .journal import FileJournal, Journal
 from .records import Record, damaged, read_record, write_record
 
-__all__ = ["Folder", "Identity", "NoFolder", "clear", "holds_a_fit", "kept_seed", "opened"]
+__all__ = [
+    "Folder",
+    "Identity",
+    "NoFolder",
+    "claimed",
+    "clear",
+    "holds_a_fit",
+    "kept_seed",
+    "opened",
+    "working",
+]
 
 FORMAT = 1
 _RUN, _LOCK = "run.json", "lock"
@@ -106,14 +116,32 @@ class Folder(NoFolder):
     def files(self, prefix: str = "") -> list[Path]:
         return sorted(self.path.glob(f"{prefix}*.safetensors"))
 
+    def read(self, path: Path, kind: Any) -> tuple[Record, Any] | None:
+        """What a file says, if it is there."""
+        return read_record(path, kind) if path.exists() else None
+
     def write(self, path: Path, record: Record, value: Any) -> None:
         """Write a file, unless the fit is over: threads of a fit that was ended may still work."""
         with self._guard:
             if not self._closed:
                 write_record(path, record, value)
 
+    def delete(self, prefix: str, since: str = "") -> None:
+        """Delete the files whose names begin so; of these the ones that come not before ``since``."""
+        for path in self.files(prefix):
+            if path.name >= since:
+                path.unlink(missing_ok=True)
+
+    def asked(self) -> bool:
+        """Whether the fit has been asked to end."""
+        return self.interruption.asked
+
+    def due(self, saved: float) -> bool:
+        """Whether a draft that was saved then is to be saved again."""
+        return time.perf_counter() - saved >= self.seconds
+
     def check_interruption(self) -> None:
-        if self.interruption.asked:
+        if self.asked():
             raise Interrupted
 
     def close(self) -> None:
@@ -172,21 +200,33 @@ def clear(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def opened(path: str | os.PathLike[str], seconds: float, identity: Identity) -> Iterator[Folder]:
-    """A folder for as long as a fit works in it; signals then save before they end it."""
-    place = Path(path).expanduser()
+    """A folder for as long as a fit works in it."""
+    folder = Folder(Path(path).expanduser(), seconds, Interruption())
+    with claimed(folder, identity), working(folder):
+        yield folder
+
+
+@contextmanager
+def claimed(folder: Folder, identity: Identity) -> Iterator[None]:
+    """Make a folder this fit's, and let no other process in."""
+    place = folder.path
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(f"checkpoint_dir must be a folder, and {str(place)!r} is a file.")
     place.mkdir(parents=True, exist_ok=True)
-    interruption = Interruption()
     with (place / _LOCK).open("a") as handle:
         _lock(handle, place)
-        folder = Folder(place, seconds, interruption)
         folder.claim(identity)
-        with listening(interruption):
-            try:
-                yield folder
-            finally:
-                folder.close()
+        yield
+
+
+@contextmanager
+def working(folder: Folder) -> Iterator[None]:
+    """Let signals save before they end the fit, and nothing be written once it is over."""
+    with listening(folder.interruption):
+        try:
+            yield
+        finally:
+            folder.close()
 
 
 def _lock(handle: IO[str], place: Path) -> None:

@@ -1,7 +1,7 @@
 """Signals that end a fit: what is under way is saved first.
 
-The first SIGINT or SIGTERM asks, and growth answers at its next epoch, candidate or step; a second one does
-not wait.
+The first SIGINT or SIGTERM asks, and growth answers at its next epoch, candidate or step; the same signal
+again does not wait. (torchrun hands Ctrl-C on as SIGTERM, after the SIGINT that the terminal has sent.)
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def listening(interruption: Interruption) -> Iterator[None]:
     before: dict[int, Any] = {number: signal.getsignal(number) for number in _SIGNALS}
 
     def ask(number: int, frame: Any) -> None:
-        if interruption.asked:
+        if interruption.signal == number:
             _pass_on(number, before[number])
         interruption.signal = number
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .interruption import Interrupted
-from .records import Record, damaged, read_record
+from .records import Record, damaged
 
 if TYPE_CHECKING:
     from .folder import Folder
@@ -108,9 +108,7 @@ class FileJournal(Journal):
 
     def forget_rest(self) -> None:
         """Forget the work at this place and at all that follow."""
-        for path in self.folder.files(f"{self.name}-"):
-            if path.name >= f"{self.name}-{self.position:04d}":
-                path.unlink(missing_ok=True)
+        self.folder.delete(f"{self.name}-", since=f"{self.name}-{self.position:04d}")
 
 
 class FileDraft(Draft):
@@ -125,9 +123,10 @@ class FileDraft(Draft):
         self.began = self.saved = time.perf_counter()
 
     def recall(self, kind: type[Value]) -> Value | None:
-        if not self.path.exists():
+        found = self.journal.folder.read(self.path, kind)
+        if found is None:
             return None
-        record, value = read_record(self.path, kind)
+        record, value = found
         if record.title != self.title:
             # A growth that was ended by a clock, or by somebody's callback, may have gone another way.
             self.journal.forget_rest()
@@ -140,8 +139,8 @@ class FileDraft(Draft):
 
     def offer(self, state: Callable[[], Any]) -> None:
         folder = self.journal.folder
-        asked = folder.interruption.asked
-        if asked or time.perf_counter() - self.saved >= folder.seconds:
+        asked = folder.asked()
+        if asked or folder.due(self.saved):
             found = state()
             if found is not None:
                 self._write(found, finished=False)
@@ -152,8 +151,7 @@ class FileDraft(Draft):
     def finish(self, state: Callable[[], Any]) -> None:
         if not self.finished:  # it may have been in another run
             self._write(state(), finished=True)
-        for path in self.journal.folder.files(f"{self.stem}-part"):
-            path.unlink(missing_ok=True)
+        self.journal.folder.delete(f"{self.stem}-part")
         self.journal.folder.check_interruption()
 
     def part(self, number: int) -> FileDraft:

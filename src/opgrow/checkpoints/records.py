@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.numpy
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from ..atomic import write_atomically
 from .codec import decode, encode
 
-__all__ = ["Record", "read_record", "write_record"]
+__all__ = ["Record", "parse_record", "read_content", "read_record", "write_record"]
 
 _KEY = "opgrow-checkpoint"
 #: Bytes of a file's header at most: it holds the history of a tuning, or what came of a search.
@@ -49,22 +49,41 @@ def write_record(path: Path, record: Record, value: Any) -> None:
 
 def read_record(path: Path, kind: Any) -> tuple[Record, Any]:
     """What `write_record` wrote; ``kind`` is the value's type, None for the record alone."""
+    return parse_record(path, read_content(path, whole=kind is not None), kind)
+
+
+def read_content(path: Path, whole: bool = True) -> bytes:
+    """The bytes of a file, or those before its arrays."""
+    with path.open("rb") as file:
+        start = file.read(8)
+        size = int.from_bytes(start, "little")
+        return start + file.read(-1 if whole else min(size, _MAX_HEADER))
+
+
+def parse_record(path: Path, content: bytes, kind: Any) -> tuple[Record, Any]:
+    """What the bytes of a file say; ``path`` is what an error calls it."""
     try:
-        size = int.from_bytes(path.open("rb").read(8), "little")
-        if size > _MAX_HEADER:
-            raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            if text is None:
-                raise ValueError("it has no description")
-            arrays = {} if kind is None else {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        data = json.loads(text)
+        data = json.loads(_description(content))
+        arrays = {} if kind is None else safetensors.numpy.load(content)
         if not isinstance(data, dict) or data.keys() != {"record", "value"}:
             raise ValueError("its description is not complete")
         record = decode(Record, data["record"], {})
         return record, None if kind is None else decode(kind, data["value"], arrays)
-    except (SafetensorError, ValueError, RecursionError) as error:
+    except (SafetensorError, ValueError, KeyError, RecursionError) as error:
         raise damaged(path, error) from error
+
+
+def _description(content: bytes) -> str:
+    """The text in a file's header, which `opgrow.checkpoints.codec` takes apart."""
+    size = int.from_bytes(content[:8], "little")
+    if size > _MAX_HEADER:
+        raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
+    header = json.loads(content[8 : 8 + size])
+    about = header.get("__metadata__") if isinstance(header, dict) else None
+    text = about.get(_KEY) if isinstance(about, dict) else None
+    if not isinstance(text, str):
+        raise ValueError("it has no description")
+    return text
 
 
 def damaged(path: Path, why: Exception | str) -> ValueError:

@@ -257,12 +257,14 @@ def fit(
 
 
 def _checkpoint_folder(checkpoint: Path | None, resume: bool, output: Path) -> Path | None:
-    """Where the growth is saved; a fit that is there already must be meant."""
+    """Where the growth is saved; a fit that is there must be meant, or be this one before a restart."""
     from opgrow.checkpoints import holds_a_fit
+    from opgrow.distributed.launch import is_first, restarted
 
     if checkpoint is None and resume:
         checkpoint = output.with_name(f"{output.name}.checkpoint")
-    if checkpoint is not None and not resume and holds_a_fit(checkpoint):
+    meant = resume or restarted() or not is_first()  # the first rank looks
+    if checkpoint is not None and not meant and holds_a_fit(checkpoint):
         raise ValueError(
             f"{str(checkpoint)!r} holds a fit that was begun: add --resume to go on with it, or choose "
             "another folder."
@@ -276,7 +278,9 @@ def _saved_on_signals(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        if folder is not None:
+        from opgrow.distributed.launch import is_first
+
+        if folder is not None and is_first():
             typer.echo(f"saved in {folder}: the same command with --resume goes on", err=True)
         raise
 

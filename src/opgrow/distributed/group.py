@@ -72,6 +72,16 @@ class Group:
             dist.broadcast(tensor, group=self._group, group_src=0)
         return tensor
 
+    def content(self, content: bytes | None, purpose: str) -> bytes | None:
+        """What rank 0 has, if it has something."""
+        size = self.broadcast_(torch.tensor([-1 if content is None else len(content)]), purpose)
+        if size < 0:
+            return None
+        room = torch.empty(int(size), dtype=torch.uint8)
+        if content is not None and self.rank == 0:
+            room[:] = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+        return self.broadcast_(room, purpose).numpy().tobytes()
+
     def numbers(self, number: int, purpose: str) -> list[int]:
         """The number of each rank."""
         return [int(part[0]) for part in self._gather(torch.tensor([number]), purpose)]

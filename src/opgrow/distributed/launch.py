@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fit_shares", "is_first", "launched", "share_of"]
+__all__ = ["fit_shares", "is_first", "launched", "restarted", "share_of"]
 
 
 def launched() -> bool:
@@ -20,6 +20,11 @@ def launched() -> bool:
 def is_first() -> bool:
     """Whether this process prints and writes: rank 0, or one that torchrun has not started."""
     return not launched() or os.environ["RANK"] == "0"
+
+
+def restarted() -> bool:
+    """Whether torchrun has started this process in place of one that was lost."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
 
 def share_of(n_rows: int, rank: int, size: int) -> slice:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
+from ..checkpoints import Folder, Identity
 from ..methods.hemlgop import BlockGrowth
 from ..ranks import Alone, Division
 from .backend import DistributedBackend
-from .group import Group
+from .checkpoints import digest, opened_together
+from .group import Group, LostRank
 
 __all__ = ["SharedRanks"]
 
@@ -21,6 +26,10 @@ Result = TypeVar("Result")
 _OF_A_RANK = ("callbacks", "device", "n_jobs", "verbose")
 #: Where functions lie in memory, which is nobody's business.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+#: Errors that a rank tells the others of, by their names; what comes of their subclasses is the first that fits.
+_TOLD = {
+    kind.__name__: kind for kind in (BlockingIOError, NotADirectoryError, OSError, TypeError, ValueError)
+}
 
 
 class SharedRanks(Alone):
@@ -28,6 +37,7 @@ class SharedRanks(Alone):
 
     has_all_rows = False
     batch_sizes = (256, 4096)
+    mark = " of ranks"
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -36,12 +46,15 @@ class SharedRanks(Alone):
     def together(self, task: Callable[[], Result]) -> Result:
         try:
             result, said = task(), ""
-        except (ValueError, TypeError) as error:
-            result, said = error, f"{type(error).__name__}: {error}"  # type: ignore[assignment]
+        except LostRank:
+            raise
+        except tuple(_TOLD.values()) as error:
+            kind = next(name for name, known in _TOLD.items() if isinstance(error, known))
+            result, said = error, f"{kind}: {error}"  # type: ignore[assignment]
         for rank, text in enumerate(self.group.texts(said, "errors")):
             if text:
                 kind, _, message = text.partition(": ")
-                raise (TypeError if kind == "TypeError" else ValueError)(f"rank {rank}: {message}")
+                raise _TOLD[kind](f"rank {rank}: {message}")
         return result
 
     def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
@@ -52,10 +65,6 @@ class SharedRanks(Alone):
             raise ValueError(
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "
                 "and no max_parameters for an average"
-            )
-        if estimator.checkpoint_dir is not None:
-            raise ValueError(
-                f"{name} keeps no checkpoints on several ranks: leave checkpoint_dir out, or use one process"
             )
         given = estimator.get_params(deep=False)
         parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
@@ -134,6 +143,18 @@ class SharedRanks(Alone):
 
     def backend(self, backend: Any) -> DistributedBackend:
         return DistributedBackend(backend, self)
+
+    def fingerprint(self, array: np.ndarray) -> str:
+        """However the rows are divided."""
+        sizes = self.group.numbers(len(array), "sizes")
+        own = torch.from_numpy(digest(array, first=sum(sizes[: self.rank])))
+        total = int(self.group.sum_(own, "fingerprints")) % 2**64
+        return f"{' x '.join(map(str, (sum(sizes), *array.shape[1:])))} {total:016x}"
+
+    def checkpoint(
+        self, path: str | os.PathLike[str], seconds: float, identity: Identity
+    ) -> AbstractContextManager[Folder]:
+        return opened_together(self, path, seconds, identity)
 
 
 def _difference(ours: Any, theirs: Any) -> tuple[Any, Any]:

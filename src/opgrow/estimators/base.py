@@ -29,8 +29,8 @@ from ..averaging import average, fold_rows, rows_between
 from ..backends import Backend, HostBackend
 from ..callbacks.base import Callback, broadcast, check_callbacks
 from ..callbacks.budget import budgets
-from ..checkpoints import Identity, NoFolder, opened
-from ..checkpoints.fingerprints import fingerprint, texts
+from ..checkpoints import Identity, NoFolder
+from ..checkpoints.fingerprints import texts
 from ..devices import choose_backend, prediction_device
 from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth import GrowthSettings, Method, Problem
@@ -245,16 +245,18 @@ class GrowingEstimator(BaseEstimator):
         bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
         ranks.begin(self, x, target)
-        backend = ranks.backend(choose_backend(self.device, ranks.total(x.size), settings.n_threads))
+        own = choose_backend(self.device, ranks.total(x.size), settings.n_threads)
+        backend = ranks.backend(own)
         seed = ranks.same_number(int(check_random_state(self.random_state).randint(2**31 - 1)))
         with ExitStack() as stack:
             folder = NoFolder()
             if self.checkpoint_dir is not None:
                 arrays = x, target, weight, *(validation or ())
                 names = "X", "y", "sample_weight", "eval_set X", "eval_set y"
-                prints = {name: fingerprint(array) for name, array in zip(names, arrays, strict=False)}
-                identity = self._identity(type(backend).__name__, seed, prints)
-                folder = stack.enter_context(opened(self.checkpoint_dir, self.checkpoint_seconds, identity))
+                prints = {n: ranks.fingerprint(array) for n, array in zip(names, arrays, strict=False)}
+                identity = self._identity(f"{type(own).__name__}{ranks.mark}", seed, prints)
+                place = self.checkpoint_dir, self.checkpoint_seconds
+                folder = stack.enter_context(ranks.checkpoint(*place, identity))
                 seed = folder.seed
             rows = x, target, weight, codes, validation
             self.network_ = self._fit_rows(*rows, settings, seed, backend, callbacks, folder)

@@ -48,6 +48,17 @@ def seed_rows(numbers, seed, states):
 
 
 @compiled()
+def digest_rows(words, first, total):
+    """Add to ``total`` (1,), wrapping, a number for each row (n, words) and its place: ``first`` and on."""
+    for r in range(words.shape[0]):
+        state = _mixed(np.uint64(first + r) * _GOLDEN)
+        for j in range(words.shape[1]):
+            state = (state ^ words[r, j]) * _FIRST
+            state ^= state >> np.uint64(29)
+        total[0] += np.int64(_mixed(state))
+
+
+@compiled()
 def drop_out(values, n_features, stride, states, rate, keep):
     """Multiply features (features * stride) by ``keep``, drawn for each row from its own random numbers."""
     scale = ONE / (ONE - rate)

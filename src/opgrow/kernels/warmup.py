@@ -133,6 +133,7 @@ def _call_shards(x: np.ndarray, data: tuple[np.ndarray, ...]) -> None:
     exact, nothing = np.zeros((2, 2)), np.zeros(0, np.float32)
     cpu_shards.draw_batches(rows, seed, 1, np.empty(2, np.int64))
     cpu_shards.seed_rows(rows, seed, states)
+    cpu_shards.digest_rows(np.ones((2, 2), np.uint64), 0, np.zeros(1, np.int64))
     cpu_training.gather_rows(x, rows, stride, off, states, inputs)
     cpu_shards.drop_out(inputs, 2, stride, states, np.float32(0.5), out)
     cpu_shards.blank(inputs, 2, stride, gaps)

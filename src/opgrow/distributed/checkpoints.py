@@ -1,0 +1,84 @@
+"""Checkpoints of several ranks: rank 0 reads and writes, and all of them go on from what it has read.
+
+The pieces of work are the same on all ranks, and however many there are. So what some ranks have left, any
+number of others can go on with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..checkpoints.folder import Folder, Identity, claimed, working
+from ..checkpoints.interruption import Interruption
+from ..checkpoints.records import Record, parse_record, read_content
+
+if TYPE_CHECKING:
+    from .ranks import SharedRanks
+
+__all__ = ["SharedFolder", "digest", "opened_together"]
+
+_PURPOSE = "checkpoints"
+_ROWS = 1 << 13
+
+
+class SharedFolder(Folder):
+    """A folder that rank 0 alone has to reach."""
+
+    def __init__(self, path: Path, seconds: float, interruption: Interruption, ranks: SharedRanks) -> None:
+        super().__init__(path, seconds, interruption)
+        self.ranks, self.group, self.writes = ranks, ranks.group, ranks.rank == 0
+
+    def read(self, path: Path, kind: Any) -> tuple[Record, Any] | None:
+        there = self.writes and path.exists()
+        content = self.ranks.together(lambda: read_content(path) if there else None)
+        content = self.group.content(content, _PURPOSE)
+        return None if content is None else parse_record(path, content, kind)
+
+    def write(self, path: Path, record: Record, value: Any) -> None:
+        write = super().write
+        self.ranks.together(lambda: write(path, record, value) if self.writes else None)
+
+    def delete(self, prefix: str, since: str = "") -> None:
+        if self.writes:
+            super().delete(prefix, since)
+
+    def asked(self) -> bool:
+        """A signal to one rank is one to all of them."""
+        signals = self.group.numbers(self.interruption.signal or 0, _PURPOSE)
+        self.interruption.signal = max(signals) or None
+        return self.interruption.asked
+
+    def due(self, saved: float) -> bool:
+        return bool(self.group.numbers(super().due(saved), _PURPOSE)[0])
+
+
+@contextmanager
+def opened_together(
+    ranks: SharedRanks, path: str | os.PathLike[str], seconds: float, identity: Identity
+) -> Iterator[SharedFolder]:
+    """As `opgrow.checkpoints.opened`, for all ranks; what is wrong with the folder all of them are told."""
+    folder = SharedFolder(Path(path).expanduser(), seconds, Interruption(), ranks)
+    with ExitStack() as stack:
+        ranks.together(lambda: stack.enter_context(claimed(folder, identity)) if folder.writes else None)
+        folder.seed = ranks.same_number(folder.seed)
+        folder.elapsed_before = ranks.largest(folder.elapsed_before)  # the others know of none
+        stack.enter_context(working(folder))
+        yield folder
+
+
+def digest(array: np.ndarray, first: int) -> np.ndarray:
+    """One number (1,) for rows whose numbers begin with ``first``; that of all rows is the wrapping sum."""
+    from ..kernels import cpu_shards
+
+    total = np.zeros(1, np.int64)
+    matrix = array.reshape(len(array), -1)
+    for start in range(0, len(matrix), _ROWS):
+        words = np.ascontiguousarray(matrix[start : start + _ROWS], np.float64).view(np.uint64)
+        cpu_shards.digest_rows(words, first + start, total)
+    return total
