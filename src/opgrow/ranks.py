@@ -28,6 +28,8 @@ class Alone:
     """One process that holds all rows."""
 
     rank, size = 0, 1
+    #: Processes of this fit that share the machine's memory.
+    neighbours = 1
     #: Whether all rows are here, whatever is asked about them.
     has_all_rows = True
     #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
@@ -39,8 +41,8 @@ class Alone:
         """The result of a task; bad input on any rank is an error on all of them."""
         return task()
 
-    def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
-        """Refuse what the ranks cannot do together."""
+    def begin(self, estimator: Any, n_columns: int, n_targets: int | None) -> None:
+        """Refuse what the ranks cannot do together; ``n_targets`` may not be known yet."""
 
     def add(self, values: Any) -> Any:
         """The sum over ranks of a float64 array, or of a number."""
@@ -53,6 +55,14 @@ class Alone:
     def total(self, number: int) -> int:
         """The sum over ranks of a count."""
         return number
+
+    def before(self, number: int) -> int:
+        """The sum of a count over the ranks before this one."""
+        return 0
+
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        """The arrays of all ranks, one after the other."""
+        return values
 
     def mean(self, values: np.ndarray) -> Any:
         """The mean of a value for each row."""
@@ -82,6 +92,14 @@ class Alone:
     def backend(self, backend: Any) -> Any:
         """The backend that does what the ranks do together."""
         return backend
+
+    def survey(self, own: Any) -> Any:
+        """What the first pass has found in the sources of all ranks, with the rows that are held here."""
+        return own
+
+    def shared(self, problem: Any) -> Any:
+        """A problem whose rows are read in chunks, as part of that of all ranks."""
+        return problem
 
     def fingerprint(self, array: np.ndarray) -> str:
         """What tells the rows of all ranks from others."""

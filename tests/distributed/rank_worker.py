@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,14 @@ from opgrow.callbacks import Callback
 from opgrow.distributed.launch import share_of
 from opgrow.events import EpochFinished, StopGrowth
 from opgrow.operators import library
+from opgrow.stream import from_arrays
 
 #: A few operator sets of every kind, so that the fits are quick.
 SETS = library()[::11]
 SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "operators": SETS, "random_state": 0, "batch_size": 200}
 SHORT = {"epochs": (3, 2, 1), "fine_tune_epochs": 2}
+#: Sources of 800 rows are then read in several windows, and only some of their rows are held.
+CHUNKED = {"memory_limit": 60_000, "n_estimators": 1}
 N_ROWS = 800
 
 
@@ -62,7 +66,21 @@ FITS: dict[str, tuple[Any, Any]] = {
     "random": (lambda: HeMLRNClassifier(**SMALL, fine_tune_epochs=0, n_estimators=1), classes),
     "numbers": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2), numbers),
     "torch": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2, loss=squared, dropout=0.1), numbers),
+    "random chunks": (lambda: HeMLRNClassifier(**SMALL, **CHUNKED, fine_tune_epochs=0), classes),
+    "tuned chunks": (
+        lambda: HeMLGOPRegressor(**SMALL, **CHUNKED, **SHORT, max_layers=2, dropout=0.1),
+        numbers,
+    ),
+    "torch chunks": (
+        lambda: HeMLGOPClassifier(**SMALL, **CHUNKED, epochs=(2, 1, 1), fine_tune_epochs=0, loss=squared),
+        classes,
+    ),
 }
+
+
+def rows_of(name: str, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    """Arrays, or a source in their place."""
+    return (from_arrays(x, y, chunk_rows=50), None) if name.endswith("chunks") else (x, y)
 
 
 def fits(rank: int, size: int) -> dict[str, Any]:
@@ -71,7 +89,7 @@ def fits(rank: int, size: int) -> dict[str, Any]:
     for name, (make, data) in FITS.items():
         x, y = data()
         rows = share_of(len(x), rank, size)
-        fitted = distributed.fit(make(), x[rows], y[rows])
+        fitted = distributed.fit(make(), *rows_of(name, x[rows], y[rows]))
         said = fitted.predict_proba(x) if hasattr(fitted, "predict_proba") else fitted.predict(x)
         found[name] = {
             "operators": [str(step.operator_set) for step in fitted.history_],
@@ -110,7 +128,7 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
         "parameters": (HeMLRNClassifier(**SMALL, ridge=2.0 if here else 1.0), x, y),
         "labels": (HeMLRNClassifier(**SMALL), x, np.arange(len(y)) % 2 if here else y),
         "method": (PLNClassifier(), x, y),
-        "checkpoints": (HeMLRNClassifier(**SMALL, checkpoint_dir="nowhere"), x, y),
+        "folder": (HeMLRNClassifier(**SMALL, checkpoint_dir=__file__), x, y),
         "chunks": (HeMLRNClassifier(**SMALL, memory_limit=1000 if here else None), x, y),
         "far": (HeMLRNClassifier(**SMALL, standardize=False), x * np.float64(1e300 if here else 1), y),
         "distill": (HeMLRNClassifier(**SMALL, distill=5), x, y),
@@ -119,7 +137,7 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
     for name, (estimator, *shard) in calls.items():
         try:
             distributed.fit(estimator, *shard)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OSError) as error:
             found[name] = str(error)
     listener = StopAfter()
     stopped = distributed.fit(HeMLGOPClassifier(**SMALL, **SHORT, callbacks=[listener]), x, y)
@@ -127,23 +145,34 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
     return found
 
 
-class KillAfter(Callback):
-    """Kills its own process in the middle of a tuning."""
+class EndAfter(Callback):
+    """Sends its own process a signal in the middle of the second tuning."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.heard = number, 0
 
     def on_epoch_end(self, event: EpochFinished) -> None:
-        if event.epoch.number == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
+        self.heard += 1
+        if self.heard == 9:
+            os.kill(os.getpid(), self.number)
 
 
-def killed(rank: int, size: int) -> dict[str, Any]:
-    """Rank 0 dies; the others say so."""
-    x, y = classes()
+def resumed(rank: int, size: int, folder: Path, number: int | None = None) -> dict[str, Any]:
+    """The fit "tuned" with a checkpoint; a signal may end rank 0, and the others say what becomes of them."""
+    make, data = FITS["tuned"]
+    x, y = data()
     rows = share_of(len(x), rank, size)
+    clf = make().set_params(checkpoint_dir=folder / "growth", checkpoint_seconds=0)
     try:
-        distributed.fit(HeMLGOPClassifier(**SMALL, **SHORT, callbacks=[KillAfter()]), x[rows], y[rows])
-    except distributed.LostRank as error:
+        clf.set_params(callbacks=None if number is None else [EndAfter(number)])
+        distributed.fit(clf, x[rows], y[rows])
+    except (distributed.LostRank, SystemExit) as error:
         return {"error": str(error)}
-    return {}
+    return {
+        "operators": [str(step.operator_set) for step in clf.history_],
+        "said": clf.predict_proba(x).tolist(),
+        "traffic": clf.traffic_,
+    }
 
 
 def main() -> None:
@@ -152,7 +181,14 @@ def main() -> None:
         "gloo", store=dist.FileStore(str(folder / "store"), size), rank=rank, world_size=size,
         timeout=timedelta(seconds=60),
     )  # fmt: skip
-    found = {"fits": fits, "mistakes": mistakes, "killed": killed}[case](rank, size)
+    cases: dict[str, Any] = {
+        "fits": fits,
+        "mistakes": mistakes,
+        "killed": partial(resumed, folder=folder, number=signal.SIGKILL),
+        "ended": partial(resumed, folder=folder, number=signal.SIGTERM),
+        "resumed": partial(resumed, folder=folder),
+    }
+    found = cases[case](rank, size)
     (folder / f"{case}-{rank}.json").write_text(json.dumps(found))
     if case != "killed":
         dist.barrier()

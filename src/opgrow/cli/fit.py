@@ -160,9 +160,8 @@ def fit(
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)
-    if launched() and (dry_run or data.is_dir()):
-        what = "--dry-run tells of one process" if dry_run else "A folder is read in chunks by one process"
-        raise ValueError(f"{what}: run it without torchrun.")
+    if launched() and dry_run:
+        raise ValueError("--dry-run tells of one process: run it without torchrun.")
     folder = None if dry_run else _checkpoint_folder(checkpoint, resume, output)
     given = parse_parameters(param or [])
     if data.is_dir():
@@ -185,6 +184,8 @@ def fit(
             estimator, chosen, name, n_rows, scores, seconds = fit_folder(
                 data, target, class_of, task.value, drop or [], settings, scale, quiet
             )
+        if not is_first():
+            return
         save(estimator, output, target=name)
         if folder is not None:
             clear(folder)

@@ -37,6 +37,7 @@ def fit_folder(
     estimator, the task, the name of the target, the number of rows, its scores and the seconds it took.
     """
     from opgrow.data import infer_task
+    from opgrow.distributed.launch import fit_shares, is_first
     from opgrow.progress import Progress
 
     source, name = _opened(folder, target, drop)
@@ -49,10 +50,11 @@ def fit_folder(
     started = time.perf_counter()
     with Progress() as progress:
         estimator.set_params(callbacks=None if quiet else [progress])
-        estimator.fit(source)
+        fit_shares(estimator, source)
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
-    return estimator, chosen, name, source.n_rows, {"training": _scores(estimator, source, name)}, seconds
+    scores = {"training": _scores(estimator, source, name)} if is_first() else {}
+    return estimator, chosen, name, source.n_rows, scores, seconds
 
 
 def _opened(folder: Path, target: str | None, drop: list[str]) -> tuple[Source, str]:

@@ -16,11 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..backends import HostBackend, Problem, sample_rows
+from ..backends import HostBackend, HostPart, Problem, sample_rows
 from ..engines import TuningSettings
 from ..network import Block, Layer
 from ..preparation import moments
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
+from ..stream.backend import StreamBackend
+from ..stream.part import StreamPart
 from ..tuning import Session
 from .cells import CellPart, cell_cuts
 from .group import Group
@@ -221,7 +223,9 @@ class DistributedBackend:
     def part(self, problem: ShardProblem) -> ShardPart:
         weight = self.group.sum(problem.weight.sum(dtype=np.float64), "moments")
         inner = self.inner.part(problem)
-        if isinstance(self.inner, HostBackend):
+        if isinstance(inner, StreamPart):
+            inner = replace(inner, sample_rows=CellPart(**vars(inner.sample_rows)))
+        elif isinstance(inner, HostPart):
             inner = CellPart(**vars(inner), cuts=problem.cuts)
         return ShardPart(inner, self.group, problem.numbers, problem.first, problem.total_rows, weight)
 
@@ -238,8 +242,12 @@ class DistributedBackend:
     ) -> Session:
         from .device import ShardDeviceSession
         from .session import ShardSession
+        from .streams import ShardStreamSession
 
         assert isinstance(head, nn.Linear)
+        if isinstance(self.inner, StreamBackend):
+            windows = self.inner.windows(parts[0].inner)
+            return ShardStreamSession(layers, head, parts, settings, criterion, windows)
         kind = ShardSession if isinstance(self.inner, HostBackend) else ShardDeviceSession
         return kind(layers, head, parts, settings, criterion)
 

@@ -126,6 +126,11 @@ class ShardEngine:
         self.moments, self.slopes = ([np.zeros((2, width)) for width in shape.widths] for _ in range(2))
         self.room = 0
 
+    def use(self, train: TuningData, numbers: np.ndarray, total_rows: int) -> None:
+        """Go on with other rows."""
+        self.train, self.numbers, self.total_rows, self.cuts = train, numbers, total_rows, ()
+        self.weight = np.append(train.weight, np.float32(0))
+
     def state(self) -> dict[str, np.ndarray]:
         """What an epoch goes on from, beside the parameters: the same on all ranks."""
         return {"first": self.first, "second": self.second, "step": np.array([self.steps])}

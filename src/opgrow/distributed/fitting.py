@@ -20,7 +20,7 @@ TIMEOUT = 600.0
 def fit(
     estimator: Estimator,
     X: Any,
-    y: Any,
+    y: Any = None,
     sample_weight: Any = None,
     eval_set: Any = None,
     *,
@@ -35,7 +35,7 @@ def fit(
     Parameters
     ----------
     estimator : an estimator of HeMLGOP, HoMLGOP, HeMLRN or HoMLRN
-    X, y, sample_weight : the rows of this rank, as ``estimator.fit`` takes them
+    X, y, sample_weight : the rows of this rank, as ``estimator.fit`` takes them: arrays, or a source
     eval_set : pair (X, y), optional
         Validation rows of this rank. All ranks have some, or none.
     timeout : float

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
+from ..stream.sources import Source
 
 __all__ = ["fit_shares", "is_first", "launched", "restarted", "share_of"]
 
@@ -32,8 +32,11 @@ def share_of(n_rows: int, rank: int, size: int) -> slice:
     return slice(n_rows * rank // size, n_rows * (rank + 1) // size)
 
 
-def fit_shares(estimator: Any, x: np.ndarray, y: Any, eval_set: tuple[Any, Any] | None = None) -> None:
-    """Fit an estimator; under torchrun together with the other ranks, each with its share of the rows."""
+def fit_shares(estimator: Any, x: Any, y: Any = None, eval_set: tuple[Any, Any] | None = None) -> None:
+    """Fit an estimator; under torchrun together with the other ranks, each with its share of the rows.
+
+    ``x`` and ``y`` are arrays, or ``x`` is a source.
+    """
     if not launched():
         estimator.fit(x, y, eval_set=eval_set)
         return
@@ -43,6 +46,9 @@ def fit_shares(estimator: Any, x: np.ndarray, y: Any, eval_set: tuple[Any, Any] 
 
     with _process_group(estimator.device):
         rank, size = dist.get_rank(), dist.get_world_size()
+        if isinstance(x, Source):
+            fit(estimator, x.shard(rank, size))
+            return
         rows = share_of(len(x), rank, size)
         if eval_set is not None:
             held = share_of(len(eval_set[0]), rank, size)

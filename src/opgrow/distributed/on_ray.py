@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..stream.sources import Source
 from .launch import share_of
 
 __all__ = ["ray_fit"]
@@ -31,7 +32,8 @@ def ray_fit(
     ----------
     estimator : an estimator of HeMLGOP, HoMLGOP, HeMLRN or HoMLRN
     X, y : arrays, of which each worker takes its share; or, instead of X, a function of a worker's rank and
-        of the number of workers that returns the rows of that worker, (X, y): where each reads its own files
+        of the number of workers that returns the rows of that worker, (X, y) or a source: where each reads
+        its own files
     num_workers : int, default=2
     use_gpu : bool, default=False
         Whether each worker has a GPU.
@@ -93,8 +95,9 @@ def _work(config: dict[str, Any]) -> None:
         share = share_of(len(x), rank, size)
         x, y = x[share], y[share]
     else:
-        load: Callable[[int, int], tuple[Any, Any]] = rows
-        x, y = load(rank, size)
+        load: Callable[[int, int], Any] = rows
+        given = load(rank, size)
+        x, y = (given, None) if isinstance(given, Source) else given
     fitted = fit(config["estimator"], x, y)
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = None

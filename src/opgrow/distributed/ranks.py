@@ -15,9 +15,12 @@ import torch
 from ..checkpoints import Folder, Identity
 from ..methods.hemlgop import BlockGrowth
 from ..ranks import Alone, Division
+from ..stream.backend import StreamProblem
+from ..stream.survey import Survey
 from .backend import DistributedBackend
 from .checkpoints import digest, opened_together
 from .group import Group, LostRank
+from .streams import ShardStreamProblem, merged, shared
 
 __all__ = ["SharedRanks"]
 
@@ -26,10 +29,8 @@ Result = TypeVar("Result")
 _OF_A_RANK = ("callbacks", "device", "n_jobs", "verbose")
 #: Where functions lie in memory, which is nobody's business.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-#: Errors that a rank tells the others of, by their names; what comes of their subclasses is the first that fits.
-_TOLD = {
-    kind.__name__: kind for kind in (BlockingIOError, NotADirectoryError, OSError, TypeError, ValueError)
-}
+#: Errors that a rank tells the others of, by their names; an error counts as the first that it is one of.
+_TOLD = {e.__name__: e for e in (BlockingIOError, NotADirectoryError, OSError, TypeError, ValueError)}
 
 
 class SharedRanks(Alone):
@@ -42,6 +43,7 @@ class SharedRanks(Alone):
     def __init__(self, group: Group) -> None:
         self.group = group
         self.rank, self.size = group.rank, group.size
+        self.neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
 
     def together(self, task: Callable[[], Result]) -> Result:
         try:
@@ -57,7 +59,7 @@ class SharedRanks(Alone):
                 raise _TOLD[kind](f"rank {rank}: {message}")
         return result
 
-    def begin(self, estimator: Any, x: np.ndarray, target: np.ndarray) -> None:
+    def begin(self, estimator: Any, n_columns: int, n_targets: int | None) -> None:
         name = type(estimator).__name__
         if not issubclass(estimator._method.growth, BlockGrowth):
             raise ValueError(f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can")
@@ -70,8 +72,8 @@ class SharedRanks(Alone):
         parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
         names = getattr(estimator, "feature_names_in_", None)
         facts = {
-            "columns": x.shape[1],
-            "targets": target.shape[1],
+            "columns": n_columns,
+            "targets": n_targets,
             "names of columns": None if names is None else names.tolist(),
             "parameters of the estimator": {"": name, **parameters},
         }
@@ -96,6 +98,12 @@ class SharedRanks(Alone):
 
     def total(self, number: int) -> int:
         return sum(self.group.numbers(number, "sizes"))
+
+    def before(self, number: int) -> int:
+        return sum(self.group.numbers(number, "sizes")[: self.rank])
+
+    def joined(self, values: np.ndarray) -> np.ndarray:
+        return np.concatenate(self.group.arrays(values, "sizes"))
 
     def mean(self, values: np.ndarray) -> float:
         total, count = self.group.sum([values.sum(dtype=np.float64), len(values)], "moments")
@@ -144,12 +152,17 @@ class SharedRanks(Alone):
     def backend(self, backend: Any) -> DistributedBackend:
         return DistributedBackend(backend, self)
 
+    def survey(self, own: Survey) -> Survey:
+        return merged(own, self.group)
+
+    def shared(self, problem: StreamProblem) -> ShardStreamProblem:
+        return shared(problem, self.group)
+
     def fingerprint(self, array: np.ndarray) -> str:
         """However the rows are divided."""
-        sizes = self.group.numbers(len(array), "sizes")
-        own = torch.from_numpy(digest(array, first=sum(sizes[: self.rank])))
-        total = int(self.group.sum_(own, "fingerprints")) % 2**64
-        return f"{' x '.join(map(str, (sum(sizes), *array.shape[1:])))} {total:016x}"
+        own = torch.from_numpy(digest(array, first=self.before(len(array))))
+        value = int(self.group.sum_(own, "fingerprints")) % 2**64
+        return f"{' x '.join(map(str, (self.total(len(array)), *array.shape[1:])))} {value:016x}"
 
     def checkpoint(
         self, path: str | os.PathLike[str], seconds: float, identity: Identity

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import kernels
-from ..engines import ReferenceEngine, Shape, TuningSettings
+from ..engines import ReferenceEngine, Shape, TuningData, TuningSettings
 from ..network import NORM_EPSILON
 from ..scores import row_losses
 from .engine import BACKWARD, FORWARD, GRADIENT, draw_epoch
@@ -48,6 +48,10 @@ class ShardReference(ReferenceEngine):
     ) -> None:
         super().__init__(shape, theta, data, settings)
         self.group, self.numbers, self.total_rows, self.cuts = group, numbers, total_rows, cuts
+
+    def use(self, train: TuningData, numbers: np.ndarray, total_rows: int) -> None:  # type: ignore[override]
+        """Go on with other rows."""
+        self.data, self.numbers, self.total_rows, self.cuts = train.tensors(), numbers, total_rows, ()
 
     def epoch(self, rate: float, seed: int) -> tuple[float, int]:  # type: ignore[override]
         """Train for one epoch; the mean loss of its batches and the number of those skipped."""

@@ -100,6 +100,14 @@ def _refuse_no_rows(keep: np.ndarray) -> None:
         raise ValueError("sample_weight and class_weight together leave no row with a weight")
 
 
+def _as_many(y: Any, target: np.ndarray) -> np.ndarray:
+    """The targets of an eval_set, which are as many as those of the training rows."""
+    held = as_numbers(y, "eval_set")
+    if held.shape[1] != target.shape[1]:
+        raise ValueError(f"eval_set has {held.shape[1]} targets, but y has {target.shape[1]}")
+    return held
+
+
 def _refuse_unknown(labels: np.ndarray, classes: np.ndarray) -> None:
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
@@ -244,7 +252,7 @@ class GrowingEstimator(BaseEstimator):
         callbacks = [*check_callbacks(self.callbacks), *budgets(self.max_parameters, self.max_seconds)]
         bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
-        ranks.begin(self, x, target)
+        ranks.begin(self, x.shape[1], target.shape[1])
         own = choose_backend(self.device, ranks.total(x.size), settings.n_threads)
         backend = ranks.backend(own)
         seed = ranks.same_number(int(check_random_state(self.random_state).randint(2**31 - 1)))
@@ -606,7 +614,7 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
             Validation data; replaces the split of ``validation_fraction``.
         """
         ranks = current()
-        source = ranks.together(lambda: as_source(self, X, y, sample_weight))
+        source = as_source(self, X, y, sample_weight)
         if source is not None:
             classes = fit_source(self, source, eval_set, classification=True).preparation.classes
             assert classes is not None
@@ -675,7 +683,7 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
             Validation data; replaces the split of ``validation_fraction``.
         """
         ranks = current()
-        source = ranks.together(lambda: as_source(self, X, y, sample_weight))
+        source = as_source(self, X, y, sample_weight)
         if source is not None:
             opened = fit_source(self, source, eval_set, classification=False)
             self.n_targets_, self.single_target_ = opened.preparation.n_outputs, opened.y_ndim == 1
@@ -687,11 +695,7 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         target = ranks.together(lambda: as_numbers(y))
         validation = None
         if held is not None:
-            validation = held[0], ranks.together(lambda: as_numbers(held[1], "eval_set"))
-            if validation[1].shape[1] != target.shape[1]:
-                raise ValueError(
-                    f"eval_set has {validation[1].shape[1]} targets, but y has {target.shape[1]}"
-                )
+            validation = held[0], ranks.together(lambda: _as_many(held[1], target))
         self._fit(x, target, weight, None, validation)
         self.n_targets_, self.single_target_ = target.shape[1], np.ndim(y) == 1
         return self

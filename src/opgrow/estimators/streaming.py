@@ -15,10 +15,7 @@ from sklearn.utils import check_random_state
 from ..callbacks.base import check_callbacks
 from ..callbacks.budget import budgets
 from ..checkpoints import NoFolder, kept_seed
-from ..checkpoints import opened as opened_folder
-from ..checkpoints.fingerprints import fingerprint
 from ..parameters import check_common, is_auto
-from ..preparation import as_array
 from ..ranks import current
 from ..stream.ahead import ahead
 from ..stream.limits import check_memory_limit, total_memory
@@ -37,7 +34,16 @@ def as_source(estimator: Any, x: Any, y: Any, sample_weight: Any) -> Source | No
 
     Arrays that would take more than ``memory_limit`` are read in chunks, and so are memory maps that would
     take more than a quarter of the machine's memory. Not of what is free: a fit should not depend on that.
+    What one rank reads in chunks, all of them do.
     """
+    ranks = current()
+    source = ranks.together(lambda: _wanted(estimator, x, y, sample_weight))
+    if not ranks.largest(float(source is not None)):
+        return None
+    return ranks.together(lambda: from_arrays(x, y, sample_weight) if source is None else source)
+
+
+def _wanted(estimator: Any, x: Any, y: Any, sample_weight: Any) -> Source | None:
     if isinstance(x, Source):
         if y is not None or sample_weight is not None:
             raise ValueError("a source has its own targets and weights: give neither y nor sample_weight")
@@ -46,26 +52,23 @@ def as_source(estimator: Any, x: Any, y: Any, sample_weight: Any) -> Source | No
                 f"{type(estimator).__name__} needs all rows in memory and takes no source: HeMLGOP, HoMLGOP, "
                 "HeMLRN and HoMLRN do"
             )
-        return _for_these_ranks(x)
+        return x
     limit = check_memory_limit(getattr(estimator, "memory_limit", None))
     if not estimator._takes_sources or not isinstance(x, np.ndarray) or x.ndim != 2 or y is None:
         return None
     if x.dtype.kind not in "biuf" or (limit is None and memory_map(x) is None):
         return None
-    most = total_memory() // 4 if limit is None else limit
+    most = _limit(estimator)
     if 4 * x.size <= most:  # the rows as float32
         return None
     rows = rows_at_once(x.shape[1], x.dtype, min(1 << 24, max(1, most // 32)))
-    return _for_these_ranks(from_arrays(x, as_array(y), as_array(sample_weight), chunk_rows=rows))
+    return from_arrays(x, y, sample_weight, chunk_rows=rows)
 
 
-def _for_these_ranks(source: Source) -> Source:
-    if not current().has_all_rows:
-        raise ValueError(
-            "several ranks have their rows in memory and read none in chunks: give every rank arrays that "
-            "fit, without memory_limit, or fit in one process"
-        )
-    return source
+def _limit(estimator: Any) -> int:
+    """Bytes for rows, in this process."""
+    given = check_memory_limit(estimator.memory_limit)
+    return total_memory() // 4 // current().neighbours if given is None else given
 
 
 def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, classification: bool) -> Opened:
@@ -73,14 +76,15 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     from .base import _name, _set_constants
 
     p: Any = estimator
-    _check(p)
+    ranks = current()
+    ranks.together(lambda: _check(p))
     p.n_features_in_ = source.n_features
     with suppress(AttributeError):
         del p.feature_names_in_
     if source.feature_names is not None:
         p.feature_names_in_ = np.array(source.feature_names, dtype=object)
     options = {} if classification else {"multi_output": True, "y_numeric": True}
-    held = p._eval_rows(eval_set, **options)
+    held = ranks.together(lambda: p._eval_rows(eval_set, **options))
     callbacks = [*check_callbacks(p.callbacks), *budgets(p.max_parameters, p.max_seconds)]
     bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
     one = copy(p)
@@ -89,21 +93,23 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     if settings.search.score == "loo":
         # With so many rows no single one matters, and one pass is enough.
         settings = replace(settings, search=replace(settings.search, score="gcv"))
+    ranks.begin(one, source.n_features, None)
     seed = int(check_random_state(p.random_state).randint(2**31 - 1))
     if p.checkpoint_dir is not None and p.random_state is None:
         seed = kept_seed(p.checkpoint_dir) or seed
-    limit = check_memory_limit(p.memory_limit)
+    seed = ranks.same_number(seed)
     opened = open_problem(
         source,
         classification=classification,
         class_weight=p.class_weight if classification else None,
-        limit=total_memory() // 4 if limit is None else limit,
+        limit=_limit(p),
         validation_fraction=p.validation_fraction,
         eval_set=held,
         standardize=p.standardize,
         seed=seed,
         n_threads=settings.n_threads,
         owner=type(p).__name__,
+        ranks=ranks,
     )
     ready = opened.preparation
 
@@ -113,15 +119,14 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     def no_student(network: Any) -> Any:
         raise AssertionError("a network that is grown from a source has no student")
 
-    problems = [lambda: opened.problem]
-    grow = partial(one._grow, problems, no_student, finish, settings, seed, opened.backend, callbacks)
+    problems = [lambda: ranks.shared(opened.problem)]
+    backend = ranks.backend(opened.backend)
+    grow = partial(one._grow, problems, no_student, finish, settings, seed, backend, callbacks)
     if p.checkpoint_dir is None:
         p.network_ = grow(NoFolder())
     else:
-        identity = p._identity(
-            "StreamBackend", seed, {name: fingerprint(a) for name, a in opened.known().items()}
-        )
-        with opened_folder(p.checkpoint_dir, p.checkpoint_seconds, identity) as folder:
+        identity = p._identity(f"StreamBackend{ranks.mark}", seed, opened.known(ranks))
+        with ranks.checkpoint(p.checkpoint_dir, p.checkpoint_seconds, identity) as folder:
             p.network_ = grow(folder)
     p.history_, p.loss_ = one.history_, _name(settings.fine_tuning.loss)
     return opened

@@ -15,7 +15,7 @@ from ..network import Block, Layer
 from .limits import Plan
 from .part import StreamPart
 from .rows import TrainingRows
-from .session import StreamSession
+from .session import StreamSession, Windows
 
 __all__ = ["StreamBackend", "StreamProblem"]
 
@@ -55,9 +55,13 @@ class StreamBackend(HostBackend):
     ) -> Any:
         train: StreamPart = parts[0]
         validation: HostPart | None = parts[1] if len(parts) > 1 else None
+        windows = self.windows(train)
+        return StreamSession(layers, head, train, validation, settings, criterion, windows)
+
+    def windows(self, train: StreamPart) -> Windows:
+        """The windows in which rows are shuffled, as large as the plan allows."""
         columns = train.n_inputs + train.n_accepted + train.n_outputs + 1
-        rows = self.plan.window_rows(columns)
-        return StreamSession(layers, head, train, validation, settings, criterion, rows)
+        return Windows(train, self.plan.window_rows(columns))
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..backends import HostPart, block_outputs
 from ..kernels.threads import stream
 from ..network import Block
-from ..statistics import Draw, Gathered, ScoreChunk, Sums, all_features, provisional
+from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, all_features, as_they_are, provisional
 from .ahead import ahead
 from .rows import TrainingRows
 from .storage import Kept
@@ -174,10 +174,10 @@ class StreamRows:
     def total_weight(self) -> float:
         return self.part.sample_rows.rows().total_weight
 
-    def gather(self, draws: Sequence[Draw], n_threads: int) -> Gathered:
+    def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
         """One pass; the spans of a chunk are spread over threads, and all sums added in order."""
         sample = self.part.sample_rows.x[:64]
-        constants = provisional(torch.from_numpy(all_features(sample, draws, n_threads)))
+        constants = share(provisional(torch.from_numpy(all_features(sample, draws, n_threads))))
 
         def tasks() -> Iterator[Callable[[], Sums]]:
             for chunk in self.part.chunks():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..backends import Problem
+from ..checkpoints.fingerprints import fingerprint
 from ..parameters import class_weights
 from ..preparation import scale_of
 from .backend import StreamBackend, StreamProblem
 from .limits import Plan
 from .moments import ColumnMoments
-from .rows import Preparation, PreparedRows, TrainingRows
+from .rows import Preparation, TrainingRows
 from .sources import Source
 from .storage import Storage
 from .survey import Division, HeldRows, Survey, survey
@@ -33,21 +35,21 @@ class Opened:
     preparation: Preparation
     y_ndim: int
 
-    def known(self) -> dict[str, np.ndarray]:
+    def known(self, ranks: Any) -> dict[str, str]:
         """What tells this data from other data without another pass: statistics, and rows that are held."""
         ready, problem, training = self.preparation, self.problem, self.problem.training
         assert training is not None
-        found = {
-            "sizes of chunks": np.asarray(training.source.sizes),
+        everywhere = {
+            "sizes of chunks": ranks.joined(np.asarray(training.source.sizes)),
             "means of X": ready.constants[0],
             "scales of X": ready.constants[1],
-            "sample of X": problem.x,
-            "sample of y": problem.target,
             "memory_limit": np.array([self.backend.plan.limit]),
         }
+        here = {"sample of X": problem.x, "sample of y": problem.target}
         if problem.validation is not None:
-            found |= {"validation X": problem.validation.x, "validation y": problem.validation.target}
-        return found
+            here |= {"validation X": problem.validation.x, "validation y": problem.validation.target}
+        prints = {name: fingerprint(array) for name, array in everywhere.items()}
+        return prints | {name: ranks.fingerprint(array) for name, array in here.items()}
 
 
 def open_problem(
@@ -62,27 +64,38 @@ def open_problem(
     seed: int,
     n_threads: int,
     owner: str,
+    ranks: Any,
 ) -> Opened:
-    """Go through a source once and get it ready for growth."""
-    if source.n_rows < 2:
-        raise ValueError(f"{owner} needs at least 2 rows, and the source has {source.n_rows}")
+    """Go through a source once and get it ready for growth; of several ranks, each has one of its own."""
     plan = Plan(limit, source.n_features, 1)
-    plan.check_chunks(int(source.sizes.max()))
-    division = _division(source.n_rows, plan, 0.0 if eval_set is not None else validation_fraction, seed)
-    found = survey(source, division, classification, class_weight is not None, n_threads)
+    ranks.together(partial(_check_size, source, plan, owner))
+    source = source.numbered_from(ranks.before(source.n_rows))
+    total = ranks.total(source.n_rows)
+    division = _division(total, plan, 0.0 if eval_set is not None else validation_fraction, seed)
+    by_class = class_weight is not None
+    own = ranks.together(lambda: survey(source, division, classification, by_class, n_threads))
+    found = ranks.survey(own)
     preparation = _preparation(found, division, class_weight, standardize, source.n_features, owner)
-    n_rows = sum(found.n_train)
-    training = TrainingRows(source, preparation, n_rows, Storage(plan.kept_bytes))
+    training = TrainingRows(source, preparation, sum(own.n_train), Storage(plan.kept_bytes))
     held = None
     if eval_set is not None:
-        _check_classes(eval_set[1], preparation.classes)
-        held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), own=True)
-    elif len(found.validation):
-        held = _held(found.validation, preparation, own=True)
-    sample = _held(found.sample, preparation, own=False)
+        ranks.together(lambda: _check_classes(eval_set[1], preparation.classes))
+        held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), mean=ranks.mean)
+    elif ranks.total(len(found.validation)):
+        ranks.together(partial(_check_held, found.validation, "validate"))
+        x, y, weight = found.validation.arrays()
+        held = preparation.held(x, y, weight, ranks.mean)
+    ranks.together(partial(_check_held, found.sample, "are trained on"))
+    sample = preparation.held(*found.sample.arrays())
     validation = None if held is None else Problem(held.x, held.target, held.weight)
     problem = StreamProblem(sample.x, sample.target, sample.weight, validation, training=training)
     return Opened(problem, StreamBackend(n_threads=n_threads, plan=plan), preparation, found.y_ndim)
+
+
+def _check_size(source: Source, plan: Plan, owner: str) -> None:
+    if source.n_rows < 2:
+        raise ValueError(f"{owner} needs at least 2 rows, and the source has {source.n_rows}")
+    plan.check_chunks(int(source.sizes.max()))
 
 
 def _check_classes(y: np.ndarray, classes: np.ndarray | None) -> None:
@@ -101,10 +114,9 @@ def _division(n_rows: int, plan: Plan, fraction: float, seed: int) -> Division:
     return Division(seed, validates, 1.0 if rest <= plan.held_rows else plan.held_rows / rest)
 
 
-def _held(rows: HeldRows, preparation: Preparation, own: bool) -> PreparedRows:
+def _check_held(rows: HeldRows, purpose: str) -> None:
     if not len(rows):
-        raise ValueError("every row of the source that has any weight validates: give more rows")
-    return preparation.held(*rows.arrays(), own=own)
+        raise ValueError(f"none of the rows of the source that have any weight {purpose}: give more rows")
 
 
 def _preparation(

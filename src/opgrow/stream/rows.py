@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,12 +60,20 @@ class Preparation:
         weight = None
         if chunk.weight is not None:
             weight = chunk.weight if rows is None else chunk.weight[rows]
-        return PreparedRows(self.inputs(chunk.x, rows), *self.targets(y, weight, self.weight))
+        target, share = self.targets(y, weight)
+        return PreparedRows(self.inputs(chunk.x, rows), target, (share / self.weight).astype(np.float32))
 
-    def held(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, own: bool) -> PreparedRows:
-        """Rows that stay in memory; ``own``: their weights have a mean of 1 of their own."""
-        target, share = self.targets(y, weight, None if own else self.weight)
-        return PreparedRows(self.inputs(x, None), target, share)
+    def held(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        mean: Callable[[np.ndarray], float] | None = None,
+    ) -> PreparedRows:
+        """Rows that stay in memory; ``mean``: that of their weights, which get a mean of 1 of their own."""
+        target, share = self.targets(y, weight)
+        share /= self.weight if mean is None else mean(share)
+        return PreparedRows(self.inputs(x, None), target, share.astype(np.float32))
 
     def inputs(self, x: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Standardised inputs, in blocks that stay in the cache."""
@@ -79,10 +88,8 @@ class Preparation:
             out[span] = block
         return out
 
-    def targets(
-        self, y: np.ndarray, weight: np.ndarray | None, mean_weight: float | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Targets and weights; without a mean weight, that of these rows is taken."""
+    def targets(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Targets, and weights in float64 as they were given, times those of classes."""
         share = np.ones(len(y)) if weight is None else weight.astype(np.float64)
         if self.classes is None:
             target = np.ascontiguousarray((y.reshape(len(y), -1) - self.shift) / self.spread, np.float32)
@@ -91,8 +98,7 @@ class Preparation:
             target = one_hot(codes, len(self.classes))
             if self.class_weight is not None:
                 share = share * self.class_weight[codes]
-        mean = (share.mean() if len(share) else 1.0) if mean_weight is None else mean_weight
-        return target, (share / mean).astype(np.float32)
+        return target, share
 
     def codes(self, y: np.ndarray) -> np.ndarray:
         assert self.classes is not None

@@ -10,8 +10,9 @@ those of a sample; the state that is kept in the end gets those of all rows, by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -25,7 +26,7 @@ from ..tuning import outputs_of, pack_best, unpack_best
 from .moments import ColumnMoments, column_moments
 from .part import StreamPart
 
-__all__ = ["StreamSession"]
+__all__ = ["StreamSession", "Windows", "exact_moments", "found_moments"]
 
 
 class StreamSession:
@@ -39,27 +40,24 @@ class StreamSession:
         validation: HostPart | None,
         settings: TuningSettings,
         criterion: str,
-        window_rows: int,
+        windows: Windows,
     ) -> None:
         self.layers, self.head, self.settings, self.criterion = layers, head, settings, criterion
-        self.part, self.window_rows = part, window_rows
+        self.part, self.windows = part, windows
         self.sample = part.sample_rows.tuning_data()
         self.validation = None if validation is None else validation.tuning_data()
         self.shape = Shape(layers, head, part.n_accepted)
         self.theta = self.shape.flatten(layers, head)
         self.engine = choose_engine(self.shape, self.theta, self.sample, settings)
-        self._windows: _Windows | None = None
         # The statistics that the search has found are those of all rows.
-        self._moments = [_of(block) for layer in layers for block in layer]
+        self._moments = found_moments(layers)
         self._exact = True
         self._best: tuple[np.ndarray, list[Moments], bool] | None = None
 
     def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
         self._exact = False
-        if self._windows is None:
-            self._windows = _Windows(self.part, self.window_rows)
         total, batches, skipped = 0.0, 0, 0
-        for data in self._windows.shuffled(rng):
+        for data in self.windows.shuffled(rng):
             self.engine.use(data)
             loss, skips = self.engine.epoch(rng.permutation(len(data.x)), rate, int(rng.integers(1, 2**63)))
             count = len(self.engine.bounds) - 1
@@ -84,7 +82,7 @@ class StreamSession:
         assert self._best is not None
         theta, moments, exact = self._best
         if not exact:
-            moments = self._all_moments(theta)
+            moments = exact_moments(self.shape, theta, self.part, self.settings.n_threads)
             self._best = theta, moments, True
         self.shape.restore(theta, moments, self.layers, self.head)
 
@@ -115,29 +113,42 @@ class StreamSession:
             weight, bias = self.shape.head(self.theta)
             return np.concatenate([data.frozen, x], axis=1) @ weight + bias
 
-    def _all_moments(self, theta: np.ndarray) -> list[Moments]:
-        """Statistics of all training rows: one pass for each layer."""
-        found: list[list[Moments]] = []
-        blocks = self.shape.blocks(theta)
-        for number, layer in enumerate(blocks):
-            sums = [ColumnMoments.nothing(len(block.bias)) for block in layer]
-            for chunk in self.part.chunks():
-                x = chunk.x
-                for below, moments in zip(blocks[:number], found, strict=True):
-                    x = np.concatenate(
-                        [self._normal(x, block, m) for block, m in zip(below, moments, strict=True)], axis=1
-                    )
-                for total, block in zip(sums, layer, strict=True):
-                    total.add(column_moments(self._raw(x, block), chunk.weight))
-            found.append([Moments(s.mean.astype(np.float32), s.variance.astype(np.float32)) for s in sums])
-        return [moments for layer_moments in found for moments in layer_moments]
 
-    def _raw(self, x: np.ndarray, block: object) -> np.ndarray:
-        return compiled_features(x, block.weight, block.bias, block.operator_set, self.settings.n_threads)  # type: ignore[attr-defined]
+def exact_moments(
+    shape: Shape,
+    theta: np.ndarray,
+    part: StreamPart,
+    n_threads: int,
+    merge: Callable[[ColumnMoments], ColumnMoments] = lambda own: own,
+) -> list[Moments]:
+    """Statistics of all training rows: one pass for each layer; ``merge`` adds those of other readers."""
 
-    def _normal(self, x: np.ndarray, block: object, moments: Moments) -> np.ndarray:
-        factor = block.scale / np.sqrt(moments.variance + np.float32(NORM_EPSILON))  # type: ignore[attr-defined]
-        return self._raw(x, block) * factor + (block.shift - moments.mean * factor)  # type: ignore[attr-defined]
+    def raw(x: np.ndarray, block: Any) -> np.ndarray:
+        return compiled_features(x, block.weight, block.bias, block.operator_set, n_threads)
+
+    def normal(x: np.ndarray, block: Any, moments: Moments) -> np.ndarray:
+        factor = block.scale / np.sqrt(moments.variance + np.float32(NORM_EPSILON))
+        return raw(x, block) * factor + (block.shift - moments.mean * factor)
+
+    found: list[list[Moments]] = []
+    blocks = shape.blocks(theta)
+    for number, layer in enumerate(blocks):
+        sums = [ColumnMoments.nothing(len(block.bias)) for block in layer]
+        for chunk in part.chunks():
+            x = chunk.x
+            for below, moments in zip(blocks[:number], found, strict=True):
+                pairs = zip(below, moments, strict=True)
+                x = np.concatenate([normal(x, block, known) for block, known in pairs], axis=1)
+            for total, block in zip(sums, layer, strict=True):
+                total.add(column_moments(raw(x, block), chunk.weight))
+        sums = [merge(total) for total in sums]
+        found.append([Moments(s.mean.astype(np.float32), s.variance.astype(np.float32)) for s in sums])
+    return [moments for layer_moments in found for moments in layer_moments]
+
+
+def found_moments(layers: Sequence[Layer]) -> list[Moments]:
+    """The statistics that blocks have been given."""
+    return [_of(block) for layer in layers for block in layer]
 
 
 def _of(block: Block) -> Moments:
@@ -147,8 +158,8 @@ def _of(block: Block) -> Moments:
     return Moments(mean.numpy().copy(), variance.numpy().copy())
 
 
-class _Windows:
-    """Windows of rows that tuning goes through; their memory is taken once."""
+class Windows:
+    """Windows of rows that tuning goes through; their memory is taken once, when the first one is read."""
 
     def __init__(self, part: StreamPart, rows: int) -> None:
         self.part, self.rows = part, rows

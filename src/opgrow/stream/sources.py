@@ -78,30 +78,46 @@ class Source(ABC):
         return (self.read(number) for number in range(self.n_chunks))
 
     def shard(self, rank: int, n_ranks: int) -> Source:
-        """Every ``n_ranks``-th chunk, from chunk ``rank`` on: what one of several readers reads."""
+        """What one of several readers reads: consecutive chunks with about an equal share of the rows."""
         if not 0 <= rank < n_ranks <= self.n_chunks:
             raise ValueError(
                 f"shard {rank} of {n_ranks} is not there: shards count from 0, and a source of "
                 f"{self.n_chunks} chunks has at most as many of them"
             )
-        return _Shard(self, np.arange(rank, self.n_chunks, n_ranks))
+        start, stop = _shares(self.sizes, n_ranks)[rank : rank + 2]
+        return _Shard(self, start, stop, int(self.starts[start]))
+
+    def numbered_from(self, first: int) -> Source:
+        """The same rows, which follow ``first`` others."""
+        return _Shard(self, 0, self.n_chunks, first)
 
 
 class _Shard(Source):
-    """Some chunks of a source, whose rows keep their numbers."""
+    """Chunks ``start`` to ``stop`` of a source, whose rows are numbered from ``first`` on."""
 
-    def __init__(self, whole: Source, numbers: np.ndarray) -> None:
-        self.whole, self.numbers = whole, numbers
-        self.sizes, self._starts = whole.sizes[numbers], whole.starts[numbers]
+    def __init__(self, whole: Source, start: int, stop: int, first: int) -> None:
+        self.whole, self.start, self.first = whole, start, first
+        self.sizes = whole.sizes[start:stop]
         self.n_features, self.dtype, self.feature_names = whole.n_features, whole.dtype, whole.feature_names
         self.slow = whole.slow
 
     @property
     def starts(self) -> np.ndarray:
-        return self._starts
+        return super().starts + self.first
 
     def read(self, number: int) -> Chunk:
-        return self.whole.read(int(self.numbers[number]))
+        return self.whole.read(self.start + number)
+
+
+def _shares(sizes: np.ndarray, n_shares: int) -> list[int]:
+    """Chunks at which the shares of rows begin, and the end; each share has at least one chunk."""
+    borders = np.concatenate([[0], np.cumsum(sizes)])
+    wanted = borders[-1] * np.arange(1, n_shares) / n_shares
+    above = np.searchsorted(borders, wanted)
+    cuts = above - (wanted - borders[above - 1] < borders[above] - wanted)
+    place = np.arange(1, n_shares)
+    cuts = np.maximum.accumulate(np.maximum(cuts, place) - place) + place
+    return [0, *np.minimum(cuts, len(sizes) - n_shares + place).tolist(), len(sizes)]
 
 
 def rows_at_once(n_features: int, dtype: np.dtype, n_bytes: int = CHUNK_BYTES) -> int:
