@@ -29,28 +29,29 @@ def _rows(n_rows: int, n_inputs: int = 50) -> tuple[np.ndarray, np.ndarray]:
 
 def main(n_rows: int) -> None:
     """Fit once on a few rows, so that everything is loaded, and then on all of them."""
-    dist.init_process_group("gloo")
-    rank, size = dist.get_rank(), dist.get_world_size()
-    x, y = (part[share_of(n_rows, rank, size)] for part in _rows(n_rows))
-    model = HeMLGOPClassifier(
-        n_min=40,
-        max_neurons=40,
-        max_layers=1,
-        n_estimators=1,
-        learning_rates=(0.01,),
-        epochs=(4,),
-        fine_tune_epochs=2,
-        dropout=0.0,
-        batch_size=4096,
-        tune_perceptron=False,
-        n_jobs=1,
-        random_state=0,
-    )
-    distributed.fit(model, x[:2000], y[:2000])
-    dist.barrier()
-    started, busy = time.perf_counter(), time.process_time()
-    distributed.fit(model, x, y)
-    seconds, busy = time.perf_counter() - started, time.process_time() - busy
+    with distributed.process_group("cpu"):
+        rank, size = dist.get_rank(), dist.get_world_size()
+        x, y = (part[share_of(n_rows, rank, size)] for part in _rows(n_rows))
+        model = HeMLGOPClassifier(
+            n_min=40,
+            max_neurons=40,
+            max_layers=1,
+            n_estimators=1,
+            learning_rates=(0.01,),
+            epochs=(4,),
+            fine_tune_epochs=2,
+            dropout=0.0,
+            batch_size=4096,
+            tune_perceptron=False,
+            n_jobs=1,
+            device="cpu",
+            random_state=0,
+        )
+        distributed.fit(model, x[:2000], y[:2000])
+        dist.barrier()
+        started, busy = time.perf_counter(), time.process_time()
+        distributed.fit(model, x, y)
+        seconds, busy = time.perf_counter() - started, time.process_time() - busy
     searching = sum(step.search_seconds for step in model.history_)
     tuning = sum(step.tuning_seconds for step in model.history_)
     if rank == 0:
@@ -58,7 +59,6 @@ def main(n_rows: int) -> None:
             f"{n_rows:,} x {x.shape[1]}, ranks: {size}; {seconds:.1f} s: search {searching:.1f}, "
             f"tuning {tuning:.1f}; {busy:.1f} s of processor time"
         )
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

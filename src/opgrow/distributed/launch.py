@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..stream.sources import Source
@@ -43,8 +41,9 @@ def fit_shares(estimator: Any, x: Any, y: Any = None, eval_set: tuple[Any, Any] 
     import torch.distributed as dist
 
     from .fitting import fit
+    from .meeting import process_group
 
-    with _process_group(estimator.device):
+    with process_group(estimator.device):
         rank, size = dist.get_rank(), dist.get_world_size()
         if isinstance(x, Source):
             fit(estimator, x.shard(rank, size))
@@ -54,20 +53,3 @@ def fit_shares(estimator: Any, x: Any, y: Any = None, eval_set: tuple[Any, Any] 
             held = share_of(len(eval_set[0]), rank, size)
             eval_set = eval_set[0][held], eval_set[1][held]
         fit(estimator, x[rows], y[rows], eval_set=eval_set)
-
-
-@contextmanager
-def _process_group(device: str) -> Iterator[None]:
-    """Join the others: over NCCL if every rank of this machine has a GPU of its own, else over gloo."""
-    import torch
-    import torch.distributed as dist
-
-    local, here = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-    gpus = torch.cuda.device_count() if device != "cpu" and dist.is_nccl_available() else 0
-    if gpus:
-        torch.cuda.set_device(local % gpus)
-    dist.init_process_group("nccl" if here <= gpus else "gloo")
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
