@@ -1,7 +1,8 @@
 """Many candidates of equal shape trained at once: the search of the POP family.
 
 Candidates start from the same random weights and see the same mini-batches, so that their operators alone
-make the difference. On the CPU each is trained by one compiled call, and the calls are spread over threads.
+make the difference. On the CPU each is trained by one compiled call, and the calls are spread over threads,
+or over the workers of a joblib backend.
 Operators, losses and optimisers of users go as batched tensor programs through torch, which also run where
 tensors live on another device.
 """
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
+from typing import Any
 
 import numpy as np
 from torch import nn
 
 from .checkpoints import Draft, Interrupted
+from .cluster import n_workers, spread
 from .engines import (
     LOSS_CODES,
     Shape,
@@ -29,7 +32,7 @@ from .engines import (
     is_plain,
 )
 from .errors import NotFiniteError
-from .kernels.threads import stream
+from .kernels.threads import single_threaded_libraries, stream
 from .network import Block, Layer
 from .operators import OperatorSet
 from .population_torch import train_batched
@@ -199,7 +202,11 @@ def train_population(
 
     found: Iterator[Result | None]
     if is_plain(settings) and all(is_compilable(member, start) for member in members):
-        found = stream([partial(one, i) for i in waiting], min(settings.n_threads, len(members)))
+        if n_workers():
+            rows = start, train, settings, criterion, seed, validation, Draft()
+            found = spread(_train_elsewhere, [(member, *rows) for member in rest], ended.is_set)
+        else:
+            found = stream([partial(one, i) for i in waiting], min(settings.n_threads, len(members)))
     else:
         data, held = train.tensors(), None if validation is None else validation.tensors()
         found = train_batched(rest, start, data, settings, criterion, seed, held, on_epoch, ended)
@@ -270,6 +277,12 @@ def modules_of(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, 
     if member.head is not None:
         head = Block(n_features, n_outputs, member.head, norm=None)
     return block, head, Shape([Layer([block])], head, n_features - n_neurons)
+
+
+def _train_elsewhere(*given: Any) -> Result:
+    """As `_train_one` in another process, with the rounding of one thread."""
+    with single_threaded_libraries():
+        return _train_one(*given)
 
 
 def _train_one(

@@ -12,7 +12,9 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from opgrow import HeMLRNClassifier, distributed
+from opgrow import HeMLRNClassifier, POPClassifier, distributed
+from opgrow.cluster import n_workers
+from opgrow.operators import library
 
 X, Y = load_wine(return_X_y=True)
 QUICK = {
@@ -62,6 +64,19 @@ def test_runs_of_a_study_on_dask(dask: Any, tmp_path: Path) -> None:
     assert [result["status"] for _, result in found] == [DONE, DONE]
 
 
+def test_candidates_of_pop_on_dask_are_those_here(dask: Any) -> None:
+    model = POPClassifier(
+        widths=(4,), operators=library()[::24], learning_rates=(0.01,), epochs=(2,), fine_tune_epochs=0,
+        n_jobs=1, random_state=0,
+    )  # fmt: skip
+    here = model.fit(X, Y).predict_proba(X)
+    with joblib.parallel_backend("dask"):
+        assert n_workers() == 2
+        there = model.fit(X, Y).predict_proba(X)
+    assert n_workers() == 0
+    np.testing.assert_array_equal(here, there)
+
+
 @pytest.fixture(scope="module")
 def ray_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     ray = pytest.importorskip("ray", reason="needs Ray Train: pip install 'opgrow[ray]'")
@@ -69,6 +84,18 @@ def ray_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, configure_logging=False)
     yield
     ray.shutdown()
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_a_grid_by_joblib_on_ray_finds_what_it_finds_here() -> None:
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    grid = GridSearchCV(HeMLRNClassifier(**QUICK), {"ridge": [0.1, 100.0]}, cv=2)
+    here = grid.fit(X, Y).cv_results_["mean_test_score"]
+    with joblib.parallel_backend("ray"):
+        there = grid.set_params(n_jobs=-1).fit(X, Y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(here, there)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from opgrow.estimators import (
     PLNClassifier,
     POPClassifier,
 )
+from opgrow.ranks import Alone
 from opgrow.stream import Source, from_arrays, from_chunks
 from opgrow.stream import problem as problem_module
 from opgrow.stream.storage import Storage
@@ -234,6 +235,7 @@ def test_the_number_of_rows_in_memory_is_bounded(rows):
         seed=0,
         n_threads=1,
         owner="this",
+        ranks=Alone(),
     )
     problem = opened.problem
     assert 150 < len(problem.x) < 350  # 256, which is the least

@@ -7,7 +7,7 @@ prints one line: seconds in all, of the search and of tuning, and the processor 
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 
 import numpy as np
@@ -20,18 +20,28 @@ from ..estimators import HeMLGOPClassifier
 __all__ = ["main"]
 
 
-def _rows(n_rows: int, n_inputs: int = 50) -> tuple[np.ndarray, np.ndarray]:
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Fit HeMLGOP on the ranks that torchrun has started.")
+    parser.add_argument("rows", type=int, help="rows of all ranks")
+    parser.add_argument("--inputs", type=int, default=50)
+    parser.add_argument("--batch", type=int, default=4096, help="rows of a batch on all ranks")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    return parser.parse_args()
+
+
+def _rows(n_rows: int, n_inputs: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(n_rows, n_inputs)).astype(np.float32)
+    x = rng.standard_normal((n_rows, n_inputs), dtype=np.float32)
     noise = 0.3 * rng.normal(size=n_rows)
     return x, (np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] + noise > 0).astype(int)
 
 
-def main(n_rows: int) -> None:
+def main() -> None:
     """Fit once on a few rows, so that everything is loaded, and then on all of them."""
-    with distributed.process_group("cpu"):
+    given = _arguments()
+    with distributed.process_group(given.device):
         rank, size = dist.get_rank(), dist.get_world_size()
-        x, y = (part[share_of(n_rows, rank, size)] for part in _rows(n_rows))
+        x, y = (part[share_of(given.rows, rank, size)] for part in _rows(given.rows, given.inputs))
         model = HeMLGOPClassifier(
             n_min=40,
             max_neurons=40,
@@ -41,10 +51,10 @@ def main(n_rows: int) -> None:
             epochs=(4,),
             fine_tune_epochs=2,
             dropout=0.0,
-            batch_size=4096,
+            batch_size=given.batch,
             tune_perceptron=False,
             n_jobs=1,
-            device="cpu",
+            device=given.device,
             random_state=0,
         )
         distributed.fit(model, x[:2000], y[:2000])
@@ -56,10 +66,11 @@ def main(n_rows: int) -> None:
     tuning = sum(step.tuning_seconds for step in model.history_)
     if rank == 0:
         print(
-            f"{n_rows:,} x {x.shape[1]}, ranks: {size}; {seconds:.1f} s: search {searching:.1f}, "
-            f"tuning {tuning:.1f}; {busy:.1f} s of processor time"
+            f"{given.rows:,} x {given.inputs}, batches of {given.batch}, ranks: {size}, {given.device}; "
+            f"{seconds:.1f} s: search {searching:.1f}, tuning {tuning:.1f}; {busy:.1f} s of processor time; "
+            f"score {model.history_[-1].score.value:.9f}"
         )
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main()
