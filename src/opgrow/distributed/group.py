@@ -51,14 +51,17 @@ class Group:
         found = self.content(None if name is None else name.encode(), "sizes")
         if found is None:
             return None
-        line = None
         processes = self.numbers(os.getpid(), "sizes")
+        line, sees = None, False
         with suppress(OSError):
             line = MemoryLine(found.decode(), self.rank, self.size, timeout)
             line.watch([process for rank, process in enumerate(processes) if rank != self.rank])
-        everywhere = min(self.numbers(line is not None and bool(line.handles), "sizes"))
+            sees = True
+        everywhere = all(self.numbers(sees, "sizes"))
         if name is not None:
             os.unlink(name)  # those who have it open keep it
+        if line is not None and not everywhere:
+            line.leave()
         return line if everywhere else None
 
     def close(self) -> None:

@@ -26,6 +26,8 @@ __all__ = ["MemoryLine", "create_file", "possible"]
 SLOT = 1 << 18
 #: Bytes before the slots, and those for the state of a rank: a cache line.
 _LINE = 64
+#: Seconds for which a rank that waits stays awake, since steps are short, and those that it sleeps then.
+_PATIENCE, _NAP = 0.05, 0.001
 #: Seconds of waiting after which a rank looks whether the others still live, and how often then.
 _LOOK = 0.2
 
@@ -92,9 +94,12 @@ class MemoryLine:
             yield slots[:, : len(piece)]
 
     def _wait(self) -> None:
-        began = look = time.monotonic()
+        began = look = now = time.monotonic()
         while self.filled.min() < self.number:
-            os.sched_yield()
+            if now - began < _PATIENCE:
+                os.sched_yield()
+            else:
+                time.sleep(_NAP)
             now = time.monotonic()
             if now - look > _LOOK:
                 look = now
