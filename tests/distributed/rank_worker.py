@@ -1,11 +1,13 @@
-"""One rank of the tests, ``python rank_worker.py CASE RANK SIZE FOLDER``: writes what it found there."""
+"""The ranks of the tests, ``python rank_worker.py FOLDER CASE:SIZE ...``: each writes what it found there."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
+import traceback
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from opgrow import (
 from opgrow.callbacks import Callback
 from opgrow.distributed.launch import share_of
 from opgrow.events import EpochFinished, StopGrowth
+from opgrow.kernels.warmup import warm_up
 from opgrow.operators import library
 from opgrow.stream import from_arrays
 
@@ -157,12 +160,12 @@ class EndAfter(Callback):
             os.kill(os.getpid(), self.number)
 
 
-def resumed(rank: int, size: int, folder: Path, number: int | None = None) -> dict[str, Any]:
+def resumed(rank: int, size: int, growth: Path, number: int | None = None) -> dict[str, Any]:
     """The fit "tuned" with a checkpoint; a signal may end rank 0, and the others say what becomes of them."""
     make, data = FITS["tuned"]
     x, y = data()
     rows = share_of(len(x), rank, size)
-    clf = make().set_params(checkpoint_dir=folder / "growth", checkpoint_seconds=0)
+    clf = make().set_params(checkpoint_dir=growth, checkpoint_seconds=0)
     try:
         clf.set_params(callbacks=None if number is None else [EndAfter(number)])
         distributed.fit(clf, x[rows], y[rows])
@@ -175,8 +178,8 @@ def resumed(rank: int, size: int, folder: Path, number: int | None = None) -> di
     }
 
 
-def main() -> None:
-    case, rank, size, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+def work(case: str, rank: int, size: int, folder: Path) -> None:
+    """What one rank does in a case."""
     dist.init_process_group(
         "gloo", store=dist.FileStore(str(folder / "store"), size), rank=rank, world_size=size,
         timeout=timedelta(seconds=60),
@@ -184,14 +187,45 @@ def main() -> None:
     cases: dict[str, Any] = {
         "fits": fits,
         "mistakes": mistakes,
-        "killed": partial(resumed, folder=folder, number=signal.SIGKILL),
-        "ended": partial(resumed, folder=folder, number=signal.SIGTERM),
-        "resumed": partial(resumed, folder=folder),
+        "killed": partial(resumed, growth=folder / "growth", number=signal.SIGKILL),
+        "ended": partial(resumed, growth=folder / "growth", number=signal.SIGTERM),
+        "resumed": partial(resumed, growth=folder / "growth"),
     }
     found = cases[case](rank, size)
-    (folder / f"{case}-{rank}.json").write_text(json.dumps(found))
+    (folder / f"{rank}.json").write_text(json.dumps(found))
     if case != "killed":
         dist.barrier()
+
+
+def start(case: str, rank: int, size: int, folder: Path) -> int:
+    """Do it in a process of its own, which has everything loaded already."""
+    process = os.fork()
+    if process:
+        return process
+    status = 1
+    try:
+        work(case, rank, size, folder)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def main() -> None:
+    """The cases one after the other; "resumed" goes on with what "killed" has left."""
+    place = Path(sys.argv[1])
+    warm_up()
+    for item in sys.argv[2:]:
+        case, size = item.split(":")
+        folder = place / item
+        folder.mkdir()
+        if case == "resumed":
+            shutil.copytree(place / "killed:2" / "growth", folder / "growth")
+        ranks = [start(case, rank, int(size), folder) for rank in range(int(size))]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks]
+        (folder / "codes.json").write_text(json.dumps(codes))
 
 
 if __name__ == "__main__":

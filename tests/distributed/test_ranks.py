@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,40 +36,37 @@ NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GP
 SHUFFLED = ("tuned chunks", "torch chunks")
 
 
-def start(case: str, size: int, folder: Path) -> list[subprocess.Popen[str]]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return [
-        subprocess.Popen(
-            [sys.executable, str(HERE / "rank_worker.py"), case, str(rank), str(size), str(folder)],
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(size)
-    ]
-
-
-def run(case: str, size: int, folder: Path) -> list[Any]:
-    """What each rank found."""
-    ranks = start(case, size, folder)
-    try:
-        errors = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert [rank.returncode for rank in ranks] == [0] * size, errors
-    return [json.loads((folder / f"{case}-{rank}.json").read_text()) for rank in range(size)]
+Found = dict[str, list[Any]]
+CASES = ("fits:1", "fits:2", "fits:4", "mistakes:2", "ended:2", "killed:2", "resumed:1", "resumed:2")
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Any]]:
-    return {size: run("fits", size, tmp_path_factory.mktemp(f"ranks{size}")) for size in (1, 2, 4)}
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which each case has one of its own; processes are started once for all tests."""
+    folder = tmp_path_factory.mktemp("ranks")
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, str(HERE / "rank_worker.py"), str(folder), *CASES]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
+    assert done.returncode == 0, done.stderr
+    for case in CASES:
+        codes = json.loads((folder / case / "codes.json").read_text())
+        assert codes == ([-9, 0] if case == "killed:2" else [0] * int(case[-1])), done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(place: Path) -> Found:
+    """What the ranks of each case have found, as far as they lived."""
+    return {
+        case: [json.loads(file.read_text()) for file in sorted((place / case).glob("[0-9].json"))]
+        for case in CASES
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in worker.FITS if name not in SHUFFLED])
 @pytest.mark.parametrize("size", [2, 4])
-def test_the_number_of_ranks_does_not_show(found: dict[int, list[Any]], size: int, name: str) -> None:
-    alone, shared = found[1][0][name], found[size][0][name]
+def test_the_number_of_ranks_does_not_show(found: Found, size: int, name: str) -> None:
+    alone, shared = found["fits:1"][0][name], found[f"fits:{size}"][0][name]
     for what in ("operators", "curves", "parameters"):
         assert alone[what] == shared[what]
     said, wanted = np.array(shared["said"]), np.array(alone["said"])
@@ -77,46 +74,46 @@ def test_the_number_of_ranks_does_not_show(found: dict[int, list[Any]], size: in
 
 
 @pytest.mark.parametrize("name", worker.FITS)
-def test_all_ranks_have_the_same_network(found: dict[int, list[Any]], name: str) -> None:
-    first, *others = found[4]
+def test_all_ranks_have_the_same_network(found: Found, name: str) -> None:
+    first, *others = found["fits:4"]
     for other in others:
         assert other[name]["said"] == first[name]["said"]
 
 
-def test_without_tuning_one_process_grows_the_same(found: dict[int, list[Any]]) -> None:
+def test_without_tuning_one_process_grows_the_same(found: Found) -> None:
     make, data = worker.FITS["random"]
     x, y = data()
-    plain, shared = make().fit(x, y), found[2][0]["random"]
+    plain, shared = make().fit(x, y), found["fits:2"][0]["random"]
     assert [str(step.operator_set) for step in plain.history_] == shared["operators"]
     np.testing.assert_allclose(shared["said"], plain.predict_proba(x), rtol=0, atol=1e-4)
 
 
-def test_one_process_grows_the_same_from_a_source(found: dict[int, list[Any]]) -> None:
+def test_one_process_grows_the_same_from_a_source(found: Found) -> None:
     make, data = worker.FITS["random chunks"]
     x, y = data()
-    plain, shared = make().fit(worker.rows_of("chunks", x, y)[0]), found[2][0]["random chunks"]
+    plain, shared = make().fit(worker.rows_of("chunks", x, y)[0]), found["fits:2"][0]["random chunks"]
     assert [str(step.operator_set) for step in plain.history_] == shared["operators"]
     np.testing.assert_allclose(shared["said"], plain.predict_proba(x), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_tuning_on_windows_of_all_ranks_learns_as_much(found: dict[int, list[Any]], size: int) -> None:
+def test_tuning_on_windows_of_all_ranks_learns_as_much(found: Found, size: int) -> None:
     make, data = worker.FITS["tuned chunks"]
     x, y = data()
     plain = make().fit(worker.rows_of("chunks", x, y)[0])
-    assert r2_score(y, found[size][0]["tuned chunks"]["said"]) > plain.score(x, y) - 0.05
+    assert r2_score(y, found[f"fits:{size}"][0]["tuned chunks"]["said"]) > plain.score(x, y) - 0.05
 
 
-def test_tuning_on_ranks_learns_as_much_as_in_one_process(found: dict[int, list[Any]]) -> None:
+def test_tuning_on_ranks_learns_as_much_as_in_one_process(found: Found) -> None:
     make, data = worker.FITS["tuned"]
     x, y = data()
     plain = make().fit(x, y)
-    right = plain.classes_[np.argmax(found[2][0]["tuned"]["said"], axis=1)] == y
+    right = plain.classes_[np.argmax(found["fits:2"][0]["tuned"]["said"], axis=1)] == y
     assert right.mean() > plain.score(x, y) - 0.05
 
 
-def test_mistakes_of_one_rank_are_told_to_all(tmp_path: Path) -> None:
-    ranks = run("mistakes", 2, tmp_path)
+def test_mistakes_of_one_rank_are_told_to_all(found: Found) -> None:
+    ranks = found["mistakes:2"]
     assert ranks[0] | {"stopped": 0} == ranks[1] | {"stopped": 0}
     said = ranks[0]
     assert said["columns"] == "the ranks differ in columns: rank 0 has 6, and rank 1 4"
@@ -141,45 +138,28 @@ def test_mistakes_of_one_rank_are_told_to_all(tmp_path: Path) -> None:
     ]
 
 
-def finish(case: str, size: int, folder: Path) -> list[subprocess.Popen[str]]:
-    """Ranks that are not expected to end well."""
-    ranks = start(case, size, folder)
-    try:
-        for rank in ranks:
-            rank.communicate(timeout=PATIENCE)
-    finally:
-        for rank in ranks:
-            rank.kill()
-    (folder / "store").unlink(missing_ok=True)
-    return ranks
+def test_a_rank_that_dies_ends_the_others_with_one_sentence(found: Found) -> None:
+    [survivor] = found["killed:2"]
+    assert survivor["error"].startswith("rank 1 of 2 has lost another rank while it shared ")
+    assert "\n" not in survivor["error"]
 
 
-def test_what_a_rank_that_dies_has_left_any_number_of_ranks_go_on_with(
-    found: dict[int, list[Any]], tmp_path: Path
+@pytest.mark.parametrize(("case", "tolerance"), [("resumed:2", 0.0), ("resumed:1", 1e-4)])
+def test_what_they_have_left_any_number_of_ranks_go_on_with(
+    found: Found, case: str, tolerance: float
 ) -> None:
-    ranks = finish("killed", 2, tmp_path)
-    assert ranks[0].returncode == -9
-    error = json.loads((tmp_path / "killed-1.json").read_text())["error"]
-    assert error.startswith("rank 1 of 2 has lost another rank while it shared ")
-    assert "\n" not in error
-    shutil.copytree(tmp_path / "growth", tmp_path / "for4" / "growth")
-    for size, folder in ((2, tmp_path), (4, tmp_path / "for4")):
-        undisturbed, shared = found[2][0]["tuned"], run("resumed", size, folder)[0]
-        assert shared["operators"] == undisturbed["operators"]
-        np.testing.assert_allclose(shared["said"], undisturbed["said"], rtol=0, atol=0 if size == 2 else 1e-4)
-        # The first search and the first tuning were not done again.
-        for what in ("sums of the search", "gradients"):
-            assert shared["traffic"][what][0] < undisturbed["traffic"][what][0]
+    undisturbed, resumed = found["fits:2"][0]["tuned"], found[case][0]
+    assert resumed["operators"] == undisturbed["operators"]
+    np.testing.assert_allclose(resumed["said"], undisturbed["said"], rtol=0, atol=tolerance)
+    # The first search and the first tuning were not done again.
+    for what in ("sums of the search", "gradients"):
+        assert resumed["traffic"][what][0] < undisturbed["traffic"][what][0]
 
 
-def test_a_signal_to_one_rank_saves_and_ends_all_of_them(tmp_path: Path) -> None:
-    ranks = finish("ended", 2, tmp_path)
-    assert [rank.returncode for rank in ranks] == [0, 0]
-    for rank in range(2):
-        assert json.loads((tmp_path / f"ended-{rank}.json").read_text()) == {"error": "143"}
-    assert any(
-        not read_record(file, None)[0].finished for file in (tmp_path / "growth").glob("*.safetensors")
-    )
+def test_a_signal_to_one_rank_saves_and_ends_all_of_them(found: Found, place: Path) -> None:
+    assert found["ended:2"] == [{"error": "143"}] * 2
+    records = [read_record(file, None)[0] for file in (place / "ended:2" / "growth").glob("*.safetensors")]
+    assert not all(record.finished for record in records)
 
 
 @pytest.fixture
@@ -325,50 +305,57 @@ GIVEN = ("n_min=10", "max_neurons=20", "max_layers=1", "n_estimators=1", "distil
 LONG = [f"-p{given}" for given in GIVEN]
 
 
-def killed_rank(folder: Path, model: str, restarts: int) -> tuple[subprocess.Popen[str], str]:
-    """torchrun whose rank 1 is killed as soon as a piece of work is saved; with what it has printed."""
-    options = [*LONG, "--checkpoint", str(folder / "growth"), "-o", str(folder / model)]
-    np.savez(folder / "data.npz", X=X, y=Y)
-    command = torchrun(folder / "data.npz", *options, restarts=restarts)
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while not list((folder / "growth").glob("*.safetensors")):
-            assert job.poll() is None, job.communicate()[0]
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        os.kill(child_of(job.pid, rank=1), signal.SIGKILL)
-        return job, job.communicate(timeout=PATIENCE)[0]
-    finally:
-        job.kill()
-
-
-def child_of(parent: int, rank: int) -> int:
-    """The process that torchrun has started as a rank."""
-    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-        if f"\0RANK={rank}\0".encode() in Path(f"/proc/{child}/environ").read_bytes():
-            return int(child)
-    raise AssertionError(f"torchrun has no rank {rank}")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the ranks in /proc")
-def test_torchrun_resumes_a_job_whose_rank_was_killed(tmp_path: Path) -> None:
-    job, said = killed_rank(tmp_path, "restarted.safetensors", restarts=1)
-    assert job.returncode == 0, said
-    assert not (tmp_path / "growth").exists()
-    whole = torchrun(tmp_path / "data.npz", *LONG, "-o", str(tmp_path / "whole.safetensors"))
-    done = subprocess.run(whole, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    restarted, undisturbed = (load(tmp_path / f"{name}.safetensors") for name in ("restarted", "whole"))
-    np.testing.assert_array_equal(restarted.predict_proba(X), undisturbed.predict_proba(X))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the ranks in /proc")
-def test_torchrun_without_restarts_says_which_rank_was_killed(tmp_path: Path) -> None:
-    job, said = killed_rank(tmp_path, "never.safetensors", restarts=0)
+def test_torchrun_goes_on_with_a_job_whose_ranks_are_killed(tmp_path: Path) -> None:
+    """Killed once it starts again, killed twice it says so, and --resume ends it with the same network."""
+    np.savez(tmp_path / "data.npz", X=X, y=Y)
+    growth, model = tmp_path / "growth", tmp_path / "model.safetensors"
+    options = [*LONG, "--checkpoint", str(growth), "-o", str(model)]
+    command = torchrun(tmp_path / "data.npz", *options, restarts=1)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as job:
+        try:
+            dead: set[int] = set()
+            for n_files in (1, 2):
+                kill_when(job, growth, n_files, dead)
+            said = job.communicate(timeout=PATIENCE)[0]
+        finally:
+            job.kill()
     assert job.returncode == 1
-    assert "rank      : 1" in said.replace("(local_rank: 1)", "")
-    assert "Signal 9 (SIGKILL)" in said
-    assert not (tmp_path / "never.safetensors").exists()
+    assert "Signal 9 (SIGKILL) received by PID" in said
+    assert not model.exists()
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert not growth.exists()
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        settings = {"n_min": 10, "max_neurons": 20, "max_layers": 1, "n_estimators": 1, "distill": None}
+        undisturbed = distributed.fit(HeMLGOPClassifier(**settings, n_jobs=1, random_state=0), X, Y)
+    finally:
+        dist.destroy_process_group()
+    np.testing.assert_allclose(load(model).predict_proba(X), undisturbed.predict_proba(X), rtol=0, atol=1e-4)
+
+
+def kill_when(job: subprocess.Popen[str], growth: Path, n_files: int, dead: set[int]) -> None:
+    """Kill rank 1, another one than those that are dead, as soon as so many pieces of work are saved."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        alive = ranks_of(job.pid, 1) - dead
+        if alive and len(list(growth.glob("*.safetensors"))) >= n_files:
+            break
+        assert job.poll() is None, job.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for process in alive:
+        os.kill(process, signal.SIGKILL)
+    dead |= alive
+
+
+def ranks_of(parent: int, rank: int) -> set[int]:
+    """The processes that torchrun has started as a rank."""
+    found = set()
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        with suppress(OSError):
+            if f"\0RANK={rank}\0".encode() in Path(f"/proc/{child}/environ").read_bytes():
+                found.add(int(child))
+    return found
