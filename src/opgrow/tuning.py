@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import nn
@@ -24,6 +24,7 @@ from .scores import Score, evaluate
 
 __all__ = [
     "Epoch",
+    "FlatParameters",
     "HostSession",
     "Session",
     "TuningResult",
@@ -185,40 +186,21 @@ def restore_generator(rng: np.random.Generator, text: str) -> None:
         raise ValueError(f"the state of the random numbers is not valid ({error})") from error
 
 
-class HostSession:
-    """Tuning of all parameters of ``layers`` and ``head`` in the memory of the host.
+class FlatParameters:
+    """What a session in the memory of the host remembers of its parameters.
 
-    The head sees ``frozen`` and then the last layer's features. Scores are taken on ``validation`` if it
-    is given, else on ``train``.
+    Attributes
+    ----------
+    layers, head : the modules; shape : where their parameters lie in ``theta``; engine : what changes it
     """
 
-    def __init__(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        train: TuningData,
-        validation: TuningData | None,
-        settings: TuningSettings,
-        criterion: str,
-    ) -> None:
-        self.layers, self.head, self.settings, self.criterion = layers, head, settings, criterion
-        self.train, self.validation = train, validation
-        self.shape = Shape(layers, head, train.frozen.shape[1])
-        self.theta = self.shape.flatten(layers, head)
-        self.engine = choose_engine(self.shape, self.theta, train, settings)
-        self._moments: list[Moments] = []
-        self._best: tuple[np.ndarray, list[Moments]] | None = None
-
-    def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
-        order = rng.permutation(len(self.train.x))
-        return self.engine.epoch(order, rate, int(rng.integers(1, 2**63)))
-
-    def score(self) -> Score:
-        scored, settings = self.validation or self.train, self.settings
-        outputs, self._moments = outputs_of(
-            self.shape, self.theta, self.train, self.validation, settings.n_threads
-        )
-        return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
+    layers: Sequence[Layer]
+    head: nn.Linear | Block
+    shape: Shape
+    theta: np.ndarray
+    engine: Any
+    _moments: list[Moments]
+    _best: tuple[np.ndarray, list[Moments]] | None
 
     def keep(self) -> None:
         self._best = self.theta.copy(), self._moments
@@ -240,6 +222,41 @@ class HostSession:
         if "theta" in arrays:
             fill(self.theta, arrays, "theta")
             self.engine.load(arrays)
+
+
+class HostSession(FlatParameters):
+    """Tuning of all parameters of ``layers`` and ``head`` in the memory of the host.
+
+    The head sees ``frozen`` and then the last layer's features. Scores are taken on ``validation`` if it
+    is given, else on ``train``.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        head: nn.Linear | Block,
+        train: TuningData,
+        validation: TuningData | None,
+        settings: TuningSettings,
+        criterion: str,
+    ) -> None:
+        self.layers, self.head, self.settings, self.criterion = layers, head, settings, criterion
+        self.train, self.validation = train, validation
+        self.shape = Shape(layers, head, train.frozen.shape[1])
+        self.theta = self.shape.flatten(layers, head)
+        self.engine = choose_engine(self.shape, self.theta, train, settings)
+        self._moments, self._best = [], None
+
+    def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
+        order = rng.permutation(len(self.train.x))
+        return self.engine.epoch(order, rate, int(rng.integers(1, 2**63)))
+
+    def score(self) -> Score:
+        scored, settings = self.validation or self.train, self.settings
+        outputs, self._moments = outputs_of(
+            self.shape, self.theta, self.train, self.validation, settings.n_threads
+        )
+        return evaluate(self.criterion, settings.loss, outputs, scored.target, scored.weight)
 
 
 def pack_best(theta: np.ndarray, moments: Sequence[Moments]) -> dict[str, np.ndarray]:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..engines import Moments, Shape, TuningSettings, fill, is_plain
+from ..engines import Moments, Shape, TuningSettings, is_plain
 from ..kernels import compiled_features
 from ..network import NORM_EPSILON, Layer
 from ..scores import CRITERIA, Score, evaluate
-from ..tuning import pack_best, unpack_best
+from ..tuning import FlatParameters
 from .backend import ShardPart
 from .cells import CellPart
 from .engine import ShardEngine
@@ -22,7 +22,7 @@ from .reference import ShardReference
 __all__ = ["ShardSession"]
 
 
-class ShardSession:
+class ShardSession(FlatParameters):
     """The state of one tuning of ``layers`` and ``head``, the same on all ranks; scored on the last part."""
 
     def __init__(
@@ -38,8 +38,7 @@ class ShardSession:
         self.shape = Shape(layers, head, parts[0].n_accepted)
         self.theta = self.shape.flatten(layers, head)
         self.engine = self._make_engine(parts[0])
-        self._moments: list[Moments] = []
-        self._best: tuple[np.ndarray, list[Moments]] | None = None
+        self._moments, self._best = [], None
 
     def _make_engine(self, train: ShardPart) -> ShardEngine | ShardReference:
         data = train.inner.tuning_data()
@@ -100,29 +99,8 @@ class ShardSession:
         variance[np.isinf(variance)] = np.nan  # as `engines.single`
         return Moments(mean.astype(np.float32), variance)
 
-    def keep(self) -> None:
-        """Remember the state that was scored last."""
-        self._best = self.theta.copy(), self._moments
-
     def restore(self) -> None:
         """Write what rank 0 remembers into the modules: ranks on unlike machines may round differently."""
         assert self._best is not None
         self.group.broadcast_(torch.from_numpy(self._best[0]), "parameters")
-        self.shape.restore(*self._best, self.layers, self.head)
-
-    def kept(self) -> dict[str, np.ndarray]:
-        """What is remembered, as arrays."""
-        assert self._best is not None
-        return pack_best(*self._best)
-
-    def moving(self) -> dict[str, np.ndarray] | None:
-        """The state as it is, as arrays; None where an optimiser has more than those."""
-        arrays = self.engine.state()
-        return None if arrays is None else {"theta": self.theta} | arrays
-
-    def load(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what another session of the same shape has said, on any number of ranks."""
-        self._best = unpack_best(self.shape, arrays)
-        if "theta" in arrays:
-            fill(self.theta, arrays, "theta")
-            self.engine.load(arrays)
+        super().restore()
