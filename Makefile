@@ -28,7 +28,7 @@ demo: env  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
 test: lint  ## lint, types, tests and the examples in the docstrings, on all cores
-	@$(BIN)/python -c "from opgrow.kernels.warmup import warm_up; warm_up()"
+	@$(BIN)/python -c "from opgrow.kernels.warmup import KINDS, warm_up; warm_up(*KINDS)"
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)

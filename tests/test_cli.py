@@ -32,7 +32,7 @@ RANDOM = [*QUICK, "--method", "hemlrn"]
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    warm_up()  # says on standard error that it compiles, where it has to
+    warm_up("fit")  # says on standard error that it compiles, where it has to
 
 
 def run(*arguments: Any, code: int = 0) -> Any:

@@ -42,7 +42,7 @@ STARTED = GrowthStarted("HeMLGOP", 100, 20, 8, 3, "brier")
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
-    warm_up()  # says on standard error that it compiles, where it has to
+    warm_up("fit")  # says on standard error that it compiles, where it has to
 
 
 def terminal(width: int = 100) -> Console:

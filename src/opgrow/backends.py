@@ -250,7 +250,7 @@ class HostBackend:
         return HostMatrices(self.n_threads)
 
     def warm_up(self) -> None:
-        warm_up()
+        warm_up("fit")
 
     def running(self) -> AbstractContextManager[None]:
         return single_threaded_libraries()

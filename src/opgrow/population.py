@@ -33,6 +33,7 @@ from .engines import (
 )
 from .errors import NotFiniteError
 from .kernels.threads import single_threaded_libraries, stream
+from .kernels.warmup import warm_up
 from .network import Block, Layer
 from .operators import OperatorSet
 from .population_torch import train_batched
@@ -202,6 +203,7 @@ def train_population(
 
     found: Iterator[Result | None]
     if is_plain(settings) and all(is_compilable(member, start) for member in members):
+        warm_up("population")
         if n_workers():
             rows = start, train, settings, criterion, seed, validation, Draft()
             found = spread(_train_elsewhere, [(member, *rows) for member in rest], ended.is_set)
@@ -281,6 +283,7 @@ def modules_of(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, 
 
 def _train_elsewhere(*given: Any) -> Result:
     """As `_train_one` in another process, with the rounding of one thread."""
+    warm_up("population")
     with single_threaded_libraries():
         return _train_one(*given)
 

@@ -216,7 +216,7 @@ def start(case: str, rank: int, size: int, folder: Path) -> int:
 def main() -> None:
     """The cases one after the other; "resumed" goes on with what "killed" has left."""
     place = Path(sys.argv[1])
-    warm_up()
+    warm_up("fit", "shards")
     for item in sys.argv[2:]:
         case, size = item.split(":")
         folder = place / item

@@ -46,7 +46,7 @@ def refused(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Tables with text and gaps, a model, and the page that was written with it."""
-    warm_up()
+    warm_up("fit")
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(0)
     for name, n in (("train", 90), ("test", 40)):

@@ -68,7 +68,7 @@ def _compare(
     from opgrow.progress import Progress
 
     classes = task == "classification"
-    warm_up()  # so that the first run does not count the compiler's time as the method's
+    warm_up("fit")  # so that the first run does not count the compiler's time as the method's
     rows: list[dict[str, Any]] = []
 
     def measure(name: str, model: Any) -> Any:

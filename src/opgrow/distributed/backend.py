@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..backends import HostBackend, HostPart, Problem, sample_rows
 from ..engines import TuningSettings
+from ..kernels.warmup import warm_up
 from ..network import Block, Layer
 from ..preparation import moments
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
@@ -178,10 +179,14 @@ class DistributedBackend:
         """One rank of each machine compiles, if that has to be, and the others read what it has compiled."""
         first = int(os.environ.get("LOCAL_RANK", self.group.rank)) == 0
         if first:
-            self.inner.warm_up()
+            self._warm_up()
         self.group.numbers(0, "sizes")
         if not first:
-            self.inner.warm_up()
+            self._warm_up()
+
+    def _warm_up(self) -> None:
+        self.inner.warm_up()
+        warm_up("shards")
 
     def running(self) -> AbstractContextManager[None]:
         return self.inner.running()

@@ -27,7 +27,7 @@ SLOT = 1 << 18
 #: Bytes before the slots, and those for the state of a rank: a cache line.
 _LINE = 64
 #: Seconds for which a rank that waits stays awake, since steps are short, and those that it sleeps then.
-_PATIENCE, _NAP = 0.05, 0.001
+_PATIENCE, _NAP = 0.002, 0.0002
 #: Seconds of waiting after which a rank looks whether the others still live, and how often then.
 _LOOK = 0.2
 

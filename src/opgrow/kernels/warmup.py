@@ -17,46 +17,50 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["warm_up"]
+__all__ = ["KINDS", "warm_up"]
 
+#: Kinds of work: every fit, the search of the POP family, ranks that share their rows.
+KINDS = ("fit", "population", "shards")
 _lock = threading.Lock()
-_ready = False
+_ready: set[str] = set()
 
 
-def warm_up() -> None:
-    """Load the compiled kernels from numba's cache, or compile them with a message on stderr."""
-    global _ready
+def warm_up(*kinds: str) -> None:
+    """Load the compiled kernels for some kinds of work from numba's cache, or compile them with a message."""
     with _lock:
-        if _ready:
+        new = [kind for kind in kinds if kind not in _ready]
+        if not new:
             return
-        from . import cpu, cpu_activation, cpu_population, cpu_shards, cpu_training
-
-        needed = (
-            cpu.all_pools,
-            cpu.one_pool,
-            cpu_activation.activate,
-            cpu_training.train_epoch,
-            cpu_population.train_candidate,
-            cpu_shards.update,
-        )
-        missing = not all(_cached(function) for function in needed)
+        missing = not all(_cached(function) for kind in new for function in _needed(kind))
         started = time.perf_counter()
         if missing:
             print(
                 "opgrow: compiling the kernels, once on this machine (one or two minutes) ...",
                 file=sys.stderr,
             )
-            _compile_in_child()
-        _call_all()
+            _compile_in_child(new)
+        _call(*new)
         if missing:
             print(f"opgrow: compiled in {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        _ready = True
+        _ready.update(new)
 
 
-def _compile_in_child() -> None:
+def _needed(kind: str) -> tuple[Any, ...]:
+    """The functions that the kernels for a kind of work are called from."""
+    from . import cpu, cpu_activation, cpu_population, cpu_shards, cpu_training
+
+    return {
+        "fit": (cpu.all_pools, cpu.one_pool, cpu_activation.activate, cpu_training.train_epoch),
+        "population": (cpu_population.train_candidate,),
+        "shards": (cpu_shards.update,),
+    }[kind]
+
+
+def _compile_in_child(kinds: list[str]) -> None:
     """Fill numba's cache from another process; if that fails, this process compiles for itself."""
     folders = [folder or os.getcwd() for folder in sys.path]
-    command = [sys.executable or "python", "-c", "from opgrow.kernels.warmup import _call_all; _call_all()"]
+    script = f"from opgrow.kernels.warmup import _call; _call(*{kinds!r})"
+    command = [sys.executable or "python", "-c", script]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
@@ -74,54 +78,58 @@ def _cached(dispatcher: Any) -> bool:
         return False
 
 
-def _call_all() -> None:
-    """Call each kernel once with the types that a fit uses."""
-    from . import cpu, cpu_activation, cpu_population, cpu_training
+def _call(*kinds: str) -> None:
+    """Call the kernels for some kinds of work once, with the types that a fit uses."""
+    for kind in kinds:
+        {"fit": _call_fit, "population": _call_population, "shards": _call_shards}[kind]()
 
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.float32)
 
-    x, off, seed = zeros(2, 2), np.float32(0), np.uint64(1)
-    cpu.all_pools(0, x, x, zeros(4, 2, 2))
-    cpu.one_pool(0, 0, x, x, zeros(2, 2))
-    cpu_activation.activate(0, x.reshape(-1), zeros(4))
-    data = (x, zeros(2, 0), zeros(2, 2), np.ones(2, np.float32))
-    bounds, shape = np.array([0, 2]), (np.array([[0, 0, 0, 2, 2, 0, 0, 0]]), np.array([2]))
-    linear, parameters = np.full(3, -1), [zeros(16) for _ in range(4)]
-    regularisation = (off, off, off, seed)
+def _zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, np.float32)
+
+
+def _rows() -> tuple[np.ndarray, ...]:
+    """Inputs, frozen features, targets and weights of two rows."""
+    return _zeros(2, 2), _zeros(2, 0), _zeros(2, 2), np.ones(2, np.float32)
+
+
+def _linear_network() -> tuple[np.ndarray, ...]:
+    """Borders of batches, and a network of two neurons: its plan, its widths, its linear head."""
+    return np.array([0, 2]), np.array([[0, 0, 0, 2, 2, 0, 0, 0]]), np.array([2]), np.full(3, -1)
+
+
+def _call_fit() -> None:
+    from . import cpu, cpu_activation, cpu_training
+
+    x, off, seed = _zeros(2, 2), np.float32(0), np.uint64(1)
+    cpu.all_pools(0, x, x, _zeros(4, 2, 2))
+    cpu.one_pool(0, 0, x, x, _zeros(2, 2))
+    cpu_activation.activate(0, x.reshape(-1), _zeros(4))
+    parameters, regularisation = [_zeros(16) for _ in range(4)], (off, off, off, seed)
+    network = _linear_network()
     cpu_training.train_epoch(
-        *data, np.arange(2), bounds, *shape, linear, *parameters, 0, 0.001, 0, *regularisation, zeros(2, 2)
+        *_rows(), np.arange(2), *network, *parameters, 0, 0.001, 0, *regularisation, _zeros(2, 2)
     )
-    counts = np.array([-1, 0, 0, 0, 0, 0, 0])
+
+
+def _call_population() -> None:
+    from . import cpu_population
+
+    off, counts = np.float32(0), np.array([-1, 0, 0, 0, 0, 0, 0])
+    state = (_zeros(16), _zeros(2, 2), _zeros(16), _zeros(16), _zeros(16), counts)
+    draws, decay = (np.zeros(2), np.ones(1, np.uint64)), _zeros(16)
     schedule = (np.array([0.001]), np.array([1]), 0)
     cpu_population.train_candidate(
-        *data,
-        *data,
-        bounds,
-        *shape,
-        linear,
-        zeros(16),
-        zeros(2, 2),
-        *parameters[:3],
-        counts,
-        np.zeros(2),
-        np.ones(1, np.uint64),
-        zeros(16),
-        *schedule,
-        0,
-        0,
-        off,
-        off,
-        off,
-        2,
+        *_rows(), *_rows(), *_linear_network(), *state, *draws, decay, *schedule, 0, 0, off, off, off, 2
     )
-    _call_shards(x, data)
 
 
-def _call_shards(x: np.ndarray, data: tuple[np.ndarray, ...]) -> None:
+def _call_shards() -> None:
     """Call the pieces of a step that is divided among processes."""
     from . import cpu_activation, cpu_batch, cpu_gradient, cpu_products, cpu_shards, cpu_training
 
+    data = _rows()
+    x = data[0]
     stride, gaps = cpu_batch.TILE, np.arange(2, cpu_batch.TILE)
 
     def wide() -> np.ndarray:
