@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Constraints go to every pip call: nothing here may resolve a version of its own choice.
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+WARM_UP := $(BIN)/python -c "import sys; from opgrow.kernels.warmup import warm_up; warm_up(sys.argv[1])"
 PYTEST_ARGS ?=
 COUNT ?= 10000
 KILLS ?= 200
@@ -28,7 +29,7 @@ demo: env  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
 test: lint  ## lint, types, tests and the examples in the docstrings, on all cores
-	@$(BIN)/python -c "from opgrow.kernels.warmup import KINDS, warm_up; warm_up(*KINDS)"
+	@$(WARM_UP) fit && { $(WARM_UP) population & $(WARM_UP) shards & wait; }
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
