@@ -22,7 +22,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import r2_score
 
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, distributed, load
+from opgrow.checkpoints.interruption import Interruption
 from opgrow.checkpoints.records import read_record
+from opgrow.distributed.checkpoints import SharedFolder
 from opgrow.distributed.cost import epoch_bytes, search_bytes, step_bytes
 from opgrow.distributed.meeting import meet
 from opgrow.operators import library
@@ -240,6 +242,22 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
     host, device = found
     assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]
     np.testing.assert_allclose(device.predict_proba(x), host.predict_proba(x), rtol=0, atol=1e-3)
+
+
+def test_a_signal_that_comes_while_ranks_ask_each_other_is_not_lost(tmp_path: Path) -> None:
+    class Meanwhile:
+        """A group of one rank, which a signal reaches after it has said that there was none."""
+
+        rank = 0
+
+        def numbers(self, number: int, purpose: str) -> list[int]:
+            interruption.signal = signal.SIGTERM
+            return [number]
+
+    interruption, group = Interruption(), Meanwhile()
+    group.group = group  # type: ignore[attr-defined]
+    folder = SharedFolder(tmp_path, 60.0, interruption, group)  # type: ignore[arg-type]
+    assert [folder.asked(), folder.asked()] == [False, True]
 
 
 def test_ranks_meet_those_of_the_same_start() -> None:

@@ -49,10 +49,11 @@ class SharedFolder(Folder):
             super().delete(prefix, since)
 
     def asked(self) -> bool:
-        """A signal to one rank is one to all of them."""
-        signals = self.group.numbers(self.interruption.signal or 0, _PURPOSE)
-        self.interruption.signal = max(signals) or None
-        return self.interruption.asked
+        """A signal to one rank is one to all of them; one that comes meanwhile counts the next time."""
+        signal = max(self.group.numbers(self.interruption.signal or 0, _PURPOSE))
+        if signal:
+            self.interruption.signal = signal
+        return bool(signal)
 
     def due(self, saved: float) -> bool:
         return bool(self.group.numbers(super().due(saved), _PURPOSE)[0])

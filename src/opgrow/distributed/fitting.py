@@ -61,8 +61,8 @@ def fit(
     """
     if not (dist.is_available() and dist.is_initialized()):
         raise RuntimeError(
-            "opgrow.distributed.fit needs a process group: start the program with torchrun and call "
-            "torch.distributed.init_process_group() first"
+            "opgrow.distributed.fit needs a process group: start the program with torchrun and fit inside "
+            "'with opgrow.distributed.process_group():'"
         )
     group = Group(timeout)
     ranks = SharedRanks(group)
