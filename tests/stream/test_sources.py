@@ -101,6 +101,24 @@ def test_shards_are_all_chunks_once_and_know_their_rows(name, rows, tmp_path):
         source.shard(2, 2)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "n_shards", "expected"),
+    [
+        ([10] * 8, 4, [20, 20, 20, 20]),
+        ([10, 10, 10, 90], 2, [30, 90]),
+        ([90, 10, 10, 10], 2, [90, 30]),
+        ([100, 1, 1], 3, [100, 1, 1]),
+        ([1, 1, 100], 3, [1, 1, 100]),
+    ],
+)
+def test_shards_are_runs_of_chunks_with_about_equal_shares(sizes, n_shards, expected):
+    source = from_chunks(lambda i: (np.full((sizes[i], 1), i),), n_chunks=len(sizes))
+    shards = [source.shard(rank, n_shards) for rank in range(n_shards)]
+    assert [shard.n_rows for shard in shards] == expected
+    values = np.concatenate([chunk.x[:, 0] for shard in shards for chunk in shard])
+    np.testing.assert_array_equal(values, np.repeat(np.arange(len(sizes)), sizes))
+
+
 def test_a_memory_map_is_read_and_its_pages_given_back(rows, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", rows[0])
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
