@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -143,7 +142,7 @@ class ShardStreamSession(ShardSession):
         mine, ours = seeds.spawn(self.group.size + 1)[self.group.rank], np.random.default_rng(seeds)
         windows = self.windows.shuffled(np.random.default_rng(mine))
         losses, rows, skipped = 0.0, 0, 0
-        for _ in count():
+        while True:
             data = next(windows, self.nothing)
             sizes = self.group.numbers(len(data.x), "sizes of windows")
             if not any(sizes):
@@ -152,7 +151,6 @@ class ShardStreamSession(ShardSession):
             self.engine.use(data, numbers, sum(sizes))
             loss, skips = self.engine.epoch(rate, int(ours.integers(1, 2**63)))
             losses, rows, skipped = losses + loss * sum(sizes), rows + sum(sizes), skipped + skips
-        raise AssertionError
 
     def _find_moments(self, raw: np.ndarray, train: CellPart) -> Moments:
         if self.given is not None:
