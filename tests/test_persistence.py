@@ -77,11 +77,16 @@ def path(fitted: Any, tmp_path: Path) -> Path:
 def contents(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     with safe_open(path, framework="pt") as file:
         record = json.loads(file.metadata()["opgrow"])
+        record.pop("checksum", None)
         return record, {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
 
 
 def rewrite(path: Path, record: Any, tensors: dict[str, torch.Tensor]) -> None:
-    save_file(tensors, path, metadata={"opgrow": record if isinstance(record, str) else json.dumps(record)})
+    """A file with this record and the checksum that it should have, or with this text as it is."""
+    if isinstance(record, str):
+        save_file(tensors, path, metadata={"opgrow": record})
+    else:
+        path.write_bytes(persistence.packed(json.dumps(record), tensors))
 
 
 # --- what goes in comes out ---
@@ -328,8 +333,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "JSON without end": (lambda r: "[" * 100_000, "description is not valid JSON"),
     "constant": (lambda r: '{"format": NaN}', "NaN is no JSON number"),
     "no version": (lambda r: r.pop("format") and None, "format version is None"),
-    "future version": (lambda r: set_in(r, "format", 3), "in format 3, and opgrow .* the formats 1 and 2"),
-    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 and 2"),
+    "future version": (lambda r: set_in(r, "format", 4), "in format 4, and opgrow .* the formats 1 to 3"),
+    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 to 3"),
     "true as version": (lambda r: set_in(r, "format", True), "format version is True"),
     "unknown estimator": (
         lambda r: set_in(r, "estimator", "os.system"),
@@ -495,6 +500,39 @@ def test_files_that_are_no_models(path: Path) -> None:
         opgrow.load(path.parent)
     with pytest.raises(FileNotFoundError, match="There is no file"):
         opgrow.load(path.parent / "nothing")
+
+
+# --- checksums ---
+
+
+def test_no_flipped_bit_goes_unnoticed(path: Path) -> None:
+    """One bit in every part of the file, also where the numbers remain plausible."""
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    places = {*range(0, header, 97), *range(header - 120, header), *range(header, len(whole), 31)}
+    for place in sorted(places):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is not a (model|complete)"):
+            opgrow.load(path)
+
+
+def test_what_was_exchanged_or_left_out_is_noticed(path: Path) -> None:
+    record, tensors = contents(path)
+    text = json.dumps(record | {"library": "9.9"})
+    sealed = persistence.packed(text, tensors)
+    path.write_bytes(sealed.replace(b"9.9", b"9.8"))
+    assert_refused_in_one_sentence(path, "it is damaged .its content does not match its checksum")
+    rewrite(path, text, tensors)
+    assert_refused_in_one_sentence(path, "it has no checksum")
+    first, second = "input_mean", "input_scale"  # of the same shape
+    swapped = tensors | {first: tensors[second], second: tensors[first]}
+    path.write_bytes(sealed)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    save_file(swapped, path, metadata=metadata)
+    assert_refused_in_one_sentence(path, "it is damaged")
 
 
 # --- networks of the other methods, and files of the first format ---
@@ -694,7 +732,7 @@ def test_no_edit_of_a_network_does_more_than_load_or_be_refused(make: Any, tmp_p
     assert outcomes_of_edits(path, record, tensors) == {"loaded", "refused"}
 
 
-def test_models_of_format_1_are_read_and_written_in_format_2(tmp_path: Path) -> None:
+def test_models_of_format_1_are_read_and_written_in_format_3(tmp_path: Path) -> None:
     expected = np.load(FIXTURES / "format1.npz")
     path = tmp_path / "model.safetensors"
     for kind in ("classifier", "regressor"):
@@ -702,7 +740,7 @@ def test_models_of_format_1_are_read_and_written_in_format_2(tmp_path: Path) -> 
         assert contents(old)[0]["format"] == 1
         model = opgrow.load(old)
         model.save(path)
-        assert contents(path)[0]["format"] == 2
+        assert contents(path)[0]["format"] == 3
         again = opgrow.load(path)
         assert digest(again, expected[f"{kind}_inputs"]) == digest(model, expected[f"{kind}_inputs"])
         assert again.history_ == model.history_ != []
@@ -867,7 +905,7 @@ def test_every_public_name_is_there_and_importing_the_command_line_is_light() ->
 def test_a_description_is_bounded_before_it_is_parsed(fitted: Any, path: Path, monkeypatch: Any) -> None:
     description, tensors = contents(path)
     description["ignored"] = "x" * record.MAX_TEXT
-    rewrite(path, description, tensors)
+    rewrite(path, json.dumps(description), tensors)
     monkeypatch.setattr(record.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     assert_refused_in_one_sentence(path, f"and {record.MAX_TEXT} are allowed")
 

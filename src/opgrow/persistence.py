@@ -1,17 +1,20 @@
 """The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
 
 safetensors, because reading it runs no code and because other tools can open it. The text is described in
-`opgrow.record`; how the file is written, so that an old one is never lost, in `opgrow.atomic`.
+`opgrow.record`, its checksum in `opgrow.checksums`; how the file is written, so that an old one is never
+lost, in `opgrow.atomic`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors import torch as safetensors_torch
 from sklearn.exceptions import NotFittedError
@@ -19,12 +22,14 @@ from sklearn.pipeline import Pipeline
 
 from . import record
 from .atomic import check_writable, write_atomically, write_together
+from .checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from .data import TableEncoder
 
 __all__ = [
     "ModelFile",
     "check_writable",
     "load",
+    "packed",
     "read",
     "read_model",
     "save",
@@ -104,14 +109,20 @@ def save(
     if target is not None:
         description["target"] = str(target)
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
-    if len(text) > record.MAX_TEXT:
-        raise ValueError(
-            f"The description of this model has {len(text)} characters, and a file holds {record.MAX_TEXT}: "
-            "shorten the names of its features or classes."
-        )
     state = estimator.network_.state_dict()
     tensors = {key: value.detach().cpu().contiguous() for key, value in state.items()}
-    write_atomically(path, safetensors_torch.save(tensors, metadata={KEY: text}))
+    write_atomically(path, packed(text, tensors))
+
+
+def packed(text: str, tensors: Mapping[str, torch.Tensor]) -> bytes:
+    """The bytes of a model file: a JSON object as text, its checksum, and tensors."""
+    sealed = seal(text, tensors_in(safetensors_torch.save(dict(tensors))))
+    if len(sealed) > record.MAX_TEXT:
+        raise ValueError(
+            f"The description of this model has {len(sealed)} characters, and a file holds "
+            f"{record.MAX_TEXT}: shorten the names of its features or classes."
+        )
+    return safetensors_torch.save(dict(tensors), metadata={KEY: sealed})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -184,6 +195,8 @@ def _read(path: Path) -> ModelFile:
         text = (file.metadata() or {}).get(KEY)
         if text is None:
             raise ValueError("it has no description of an opgrow model")
+        if is_sealed(text):
+            _check(file, text)
         data = record.parse(text)
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         record.check_tensors(data, {n: (s.get_dtype(), s.get_shape()) for n, s in slices.items()})
@@ -195,6 +208,21 @@ def _read(path: Path) -> ModelFile:
         encoder = TableEncoder.from_dict(data["table"])
         _check_encoder(encoder, data["n_inputs"])
     return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
+
+
+def _check(file: Any, text: str) -> None:
+    """Compare an open file with its checksum; its tensors are looked at one by one, where they are."""
+
+    def tensors() -> Iterator[Tensor]:
+        for name in file.keys():  # noqa: SIM118
+            about = file.get_slice(name)
+            data = file.get_tensor(name).reshape(-1).view(torch.uint8).numpy()
+            yield name, about.get_dtype(), about.get_shape(), data
+
+    try:
+        check_seal(text, tensors())
+    except ValueError as error:
+        raise ValueError(f"it is damaged ({error})") from error
 
 
 def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:

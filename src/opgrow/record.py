@@ -11,7 +11,8 @@ JSON has no tuples, no infinities and only text as keys. Values that need more t
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
 ``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
 
-Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is.
+Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is;
+format 3 ends with a checksum (`opgrow.checksums`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from sklearn.base import ClassifierMixin, is_classifier
 
 from . import estimators
 from ._version import __version__
+from .checksums import is_sealed
 from .events import GrowthStep
 from .network import NORMALIZATIONS, Block, Layer, Network
 from .operators import OperatorSet, registered
@@ -39,9 +41,11 @@ from .search import Candidate
 __all__ = ["FORMAT", "MAX_TEXT", "check_tensors", "describe", "parse", "restore"]
 
 #: Version of the text that is written.
-FORMAT = 2
+FORMAT = 3
 #: Versions that are read; a file with another one is refused.
-READABLE = (1, 2)
+READABLE = (1, 2, 3)
+#: The first version whose files have a checksum.
+SEALED = 3
 #: Candidates of each search that the file keeps, best first.
 N_CANDIDATES = 5
 #: Characters of the text at most; one with 100,000 features and their names has two million.
@@ -206,8 +210,9 @@ def parse(text: str) -> dict[str, Any]:
     _require(
         version in READABLE,
         f"it is in format {version}, and opgrow {__version__} reads the formats "
-        f"{' and '.join(map(str, READABLE))} (it was written by opgrow {record.get('library')})",
+        f"{READABLE[0]} to {READABLE[-1]} (it was written by opgrow {record.get('library')})",
     )
+    _require(version < SEALED or is_sealed(text), "it has no checksum, and is damaged or was edited")
     if version == 1:
         _upgrade(record)
     return record

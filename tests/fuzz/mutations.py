@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from opgrow.checksums import seal
+
 __all__ = ["MUTATIONS", "ModelBytes", "mutate"]
 
 
@@ -23,16 +25,32 @@ class ModelBytes:
         self.header: dict[str, Any] = json.loads(content[8 : 8 + size])
         self.metadata: dict[str, Any] = self.header.pop("__metadata__")
         self.record: Any = json.loads(self.metadata["opgrow"])
+        self.sealed = self.record.pop("checksum", None) is not None
         self.buffer = bytearray(content[8 + size :])
 
     def joined(self, text: str | None = None, header: str | None = None) -> bytes:
-        """The file again, with another description or with another header as text."""
+        """The file again, with another description or with another header as text.
+
+        It has the checksum that belongs to it, as what is to be tested comes behind that.
+        """
         if header is None:
             described = json.dumps(self.record) if text is None else text
-            metadata = self.metadata | {"opgrow": described}
+            metadata = self.metadata | {"opgrow": self.with_checksum(described)}
             header = json.dumps({"__metadata__": metadata} | self.header)
         encoded = header.encode()
         return len(encoded).to_bytes(8, "little") + encoded + bytes(self.buffer)
+
+    def with_checksum(self, text: str) -> str:
+        if not self.sealed or text[-1:] != "}":
+            return text
+        try:
+            tensors = [
+                (name, info["dtype"], info["shape"], bytes(self.buffer[slice(*info["data_offsets"])]))
+                for name, info in self.header.items()
+            ]
+            return seal(text, tensors)
+        except (KeyError, TypeError, ValueError):  # a header of which nothing can be read
+            return text
 
 
 # --- bytes ---
@@ -165,7 +183,7 @@ def edit_metadata(rng: Random, model: ModelBytes) -> bytes:
         return model.joined(header=header)
     if how == 3:
         header = json.dumps(
-            {"__metadata__": model.metadata | {"opgrow": json.dumps(model.record)}} | model.header
+            {"__metadata__": {"opgrow": model.with_checksum(json.dumps(model.record))}} | model.header
         )
         return model.joined(header=header + " " * rng.choice([1, 1000]))
     model.metadata["other"] = "x" * rng.choice([1, 100_000])
