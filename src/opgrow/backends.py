@@ -22,7 +22,8 @@ from .kernels.warmup import warm_up
 from .matrices import HostMatrices, Matrices
 from .network import NORM_EPSILON, Block, Layer
 from .population import Member, Outcome, Start, Trained, train_population
-from .preparation import moments, standardized
+from .preparation import moments, scaled
+from .scaling import Scaling
 from .statistics import Rows, SearchRows
 from .tuning import HostSession, Session
 
@@ -38,8 +39,8 @@ def sample_rows(n_outputs: int) -> int:
 class Problem:
     """Data to grow from: inputs (N, D), targets (N, outputs), weights (N,) with mean 1; all float32.
 
-    Inputs are standardised, unless ``constants`` are given, mean and scale of each: then they are as the user
-    passed them, of any float type, and ``rows`` says which of them are meant (None: all).
+    Inputs are scaled, unless ``scaling`` is given: then they are as the user passed them, of any float type,
+    and ``rows`` says which of them are meant (None: all).
     """
 
     x: np.ndarray
@@ -47,7 +48,7 @@ class Problem:
     weight: np.ndarray
     validation: Problem | None = None
     rows: np.ndarray | None = None
-    constants: tuple[np.ndarray, np.ndarray] | None = None
+    scaling: Scaling | None = None
 
     @property
     def n_rows(self) -> int:
@@ -137,7 +138,7 @@ class Backend(Protocol):
         rows: np.ndarray | None,
         target: np.ndarray,
         weight: np.ndarray,
-        constants: tuple[np.ndarray, np.ndarray],
+        scaling: Scaling,
         validation: Problem | None,
     ) -> Problem:
         """The problem that some rows of the user's inputs make."""
@@ -266,11 +267,10 @@ class HostBackend:
         rows: np.ndarray | None,
         target: np.ndarray,
         weight: np.ndarray,
-        constants: tuple[np.ndarray, np.ndarray],
+        scaling: Scaling,
         validation: Problem | None,
     ) -> Problem:
-        inputs = standardized(x, *constants, "X or eval_set", rows)
-        return Problem(inputs, target, weight, validation)
+        return Problem(scaled(x, scaling, "X or eval_set", rows), target, weight, validation)
 
     def part(self, problem: Problem) -> HostPart:
         nothing = np.zeros((len(problem.x), 0), np.float32)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from . import kernels
 from .operators import OperatorSet
+from .scaling import squash
 
 __all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Layer", "Network", "unit_rows"]
 
@@ -181,10 +182,14 @@ class Network(nn.Module):
     n_inputs, n_outputs : int
     layers : sequence of Layer
     input_mean, input_scale : tensors of shape (n_inputs,), optional
-        The input is used as ``(x - input_mean) / input_scale``.
+        The input is used as ``z = (x - input_mean) / input_scale``.
+    input_bound : float, optional
+        Where given, as ``z / sqrt(1 + (z / input_bound)^2)``, which no input takes beyond this bound.
     output_mean, output_scale : tensors of shape (n_outputs,), optional
         Where given, as for regression, the head's outputs are multiplied and shifted by them, in double
         precision.
+    output_low, output_high : tensors of shape (n_outputs,), optional
+        Where given, outputs are not below or above them.
     head_operators : OperatorSet, optional
         The head is linear; where these are given, as for POP, it is a block of such neurons without norm.
     broad : bool, default=False
@@ -194,6 +199,8 @@ class Network(nn.Module):
     Attributes
     ----------
     head : nn.Linear or Block
+    input_low, input_high : tensors of shape (n_inputs,), or None
+        The least and the largest input that the network has learned from, as far as that is known.
 
     Examples
     --------
@@ -214,6 +221,9 @@ class Network(nn.Module):
         output_mean: Tensor | None = None,
         output_scale: Tensor | None = None,
         *,
+        input_bound: float | None = None,
+        output_low: Tensor | None = None,
+        output_high: Tensor | None = None,
         head_operators: OperatorSet | None = None,
         broad: bool = False,
     ) -> None:
@@ -222,6 +232,10 @@ class Network(nn.Module):
         self.input_scale: Tensor
         self.output_mean: Tensor | None
         self.output_scale: Tensor | None
+        self.output_low: Tensor | None
+        self.output_high: Tensor | None
+        self.input_low: Tensor | None
+        self.input_high: Tensor | None
         _check_sizes(n_inputs=n_inputs, n_outputs=n_outputs)
         if not isinstance(layers, Sequence) or not all(isinstance(layer, Layer) for layer in layers):
             raise TypeError(f"layers must be a list of Layers, got {layers!r}")
@@ -231,8 +245,17 @@ class Network(nn.Module):
         scale = torch.ones(n_inputs) if input_scale is None else input_scale
         self.register_buffer("input_mean", mean.to(torch.float64))
         self.register_buffer("input_scale", scale.to(torch.float64))
-        self.register_buffer("output_mean", None if output_mean is None else output_mean.to(torch.float64))
-        self.register_buffer("output_scale", None if output_scale is None else output_scale.to(torch.float64))
+        optional = {
+            "input_low": None,
+            "input_high": None,
+            "output_mean": output_mean,
+            "output_scale": output_scale,
+            "output_low": output_low,
+            "output_high": output_high,
+        }
+        for name, values in optional.items():
+            self.register_buffer(name, None if values is None else values.to(torch.float64))
+        self.input_bound = input_bound
         self.layers = nn.ModuleList(layers)
         self.broad = broad
         self._check_widths()
@@ -262,8 +285,9 @@ class Network(nn.Module):
         return list(self.layers)  # type: ignore[arg-type]
 
     def standardize(self, x: Tensor) -> Tensor:
-        """(x - input_mean) / input_scale, in the precision of the weights."""
-        return ((x - self.input_mean) / self.input_scale).to(self.head.weight.dtype)
+        """Inputs as the first layer sees them: centred, scaled, bounded, in the precision of the weights."""
+        z = (x - self.input_mean) / self.input_scale
+        return squash(z, self.input_bound).to(self.head.weight.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.standardize(x)
@@ -274,7 +298,8 @@ class Network(nn.Module):
                 outputs.append(x)
         out = self._apply_head(torch.cat(outputs, dim=1) if outputs else x)
         if self.output_mean is not None and self.output_scale is not None:
-            return out * self.output_scale + self.output_mean
+            out = out * self.output_scale + self.output_mean
+            return out if self.output_low is None else out.clamp(self.output_low, self.output_high)
         return out.to(x.dtype)
 
     def _apply_head(self, x: Tensor) -> Tensor:

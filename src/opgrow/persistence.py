@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors import torch as safetensors_torch
@@ -70,6 +72,7 @@ def save(
     encoder: TableEncoder | None = None,
     *,
     target: str | None = None,
+    sample: bool = True,
 ) -> None:
     """Write a fitted estimator to one file, as a whole or not at all.
 
@@ -85,6 +88,9 @@ def save(
         What makes the estimator's inputs from a table; it travels in the file.
     target : str, optional
         Name of the column that the estimator predicts.
+    sample : bool, default=True
+        False leaves out ``sample_``, up to 256 rows of the training data by which exports measure themselves:
+        for a model that is given to people who may not see the data.
 
     Examples
     --------
@@ -102,6 +108,9 @@ def save(
         raise TypeError(f"Only opgrow's own estimators can be saved, got {name}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
+    if not sample:
+        estimator = copy(estimator)
+        estimator.sample_ = None
     description = record.describe(estimator)
     if encoder is not None:
         _check_encoder(encoder, estimator.network_.n_inputs)
@@ -111,6 +120,8 @@ def save(
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
     state = estimator.network_.state_dict()
     tensors = {key: value.detach().cpu().contiguous() for key, value in state.items()}
+    if estimator.sample_ is not None:
+        tensors["sample"] = torch.from_numpy(np.ascontiguousarray(estimator.sample_))
     write_atomically(path, packed(text, tensors))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from .ranks import Alone
+from .scaling import Ranges, Scaling
 
 __all__ = [
     "are_extreme",
@@ -26,7 +27,9 @@ __all__ = [
     "merged",
     "moments",
     "one_hot",
+    "ranges",
     "scale_of",
+    "scaled",
     "split_rows",
     "standardized",
 ]
@@ -208,6 +211,30 @@ def standardized(
             "leave them out or rescale them"
         ) from None
     return out
+
+
+def scaled(x: np.ndarray, scaling: Scaling, what: str = "X", rows: np.ndarray | None = None) -> np.ndarray:
+    """What the first layer sees of some rows (None: all), as a new float32 array."""
+    if scaling.bound is None:
+        return standardized(x, scaling.center, scaling.scale, what, rows)
+    out = np.empty((len(x) if rows is None else len(rows), x.shape[1]), np.float32)
+    with np.errstate(over="ignore"):  # an infinite distance is squashed, too
+        for span, values in _chunks(x, rows):
+            out[span] = scaling(values)
+    return out
+
+
+def ranges(x: np.ndarray, target: np.ndarray, ranks: Alone = _ALONE) -> Ranges:
+    """The least and the largest value of each column of inputs and targets, of all ranks."""
+    bounds = [
+        limit
+        for values in (x, target)
+        for limit in (
+            -ranks.largest(-values.min(axis=0).astype(np.float64)),
+            ranks.largest(values.max(axis=0).astype(np.float64)),
+        )
+    ]
+    return Ranges(*bounds)
 
 
 def merged(target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

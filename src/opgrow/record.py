@@ -12,7 +12,8 @@ dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"
 ``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
 
 Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is;
-format 3 ends with a checksum (`opgrow.checksums`).
+format 3 ends with a checksum (`opgrow.checksums`) and adds the bound of the inputs, what was seen in training
+and a sample of it.
 """
 
 from __future__ import annotations
@@ -111,6 +112,9 @@ def describe(estimator: Any) -> dict[str, Any]:
         "layers": [[_describe_block(block) for block in layer] for layer in network.layers],
         "head": _names(network.head.operator_set) if isinstance(network.head, Block) else None,
         "broad": network.broad,
+        "input_bound": network.input_bound,
+        "ranges": network.input_low is not None,
+        "sample_rows": 0 if estimator.sample_ is None else len(estimator.sample_),
         "loss": estimator.loss_,
         "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
         "single_target": None if is_classifier(estimator) else bool(estimator.single_target_),
@@ -213,6 +217,8 @@ def parse(text: str) -> dict[str, Any]:
         f"{READABLE[0]} to {READABLE[-1]} (it was written by opgrow {record.get('library')})",
     )
     _require(version < SEALED or is_sealed(text), "it has no checksum, and is damaged or was edited")
+    if version < 3:
+        record.update(input_bound=None, ranges=False, sample_rows=0)
     if version == 1:
         _upgrade(record)
     return record
@@ -244,7 +250,8 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
         if name.endswith("num_batches_tracked"):
             suits = dtype == "I64"
         else:
-            suits = dtype in _FLOATING and (name.startswith(("input_", "output_")) or dtype == precision)
+            free = name == "sample" or name.startswith(("input_", "output_"))
+            suits = dtype in _FLOATING and (free or dtype == precision)
         _require(suits, f"tensor {name!r} has the data type {dtype}")
 
 
@@ -253,6 +260,13 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {"input_mean": (n_inputs,), "input_scale": (n_inputs,)}
     if not _classifies(record):
         shapes |= {"output_mean": (n_outputs,), "output_scale": (n_outputs,)}
+    if _of_type(record, "ranges", bool):
+        shapes |= {"input_low": (n_inputs,), "input_high": (n_inputs,)}
+        if not _classifies(record):
+            shapes |= {"output_low": (n_outputs,), "output_high": (n_outputs,)}
+    n_rows = _of_type(record, "sample_rows", int)
+    if n_rows:
+        shapes["sample"] = (n_rows, n_inputs)
     broad = _of_type(record, "broad", bool)
     width, widths = n_inputs, []
     for i, layer in enumerate(_of_type(record, "layers", list)):
@@ -320,6 +334,8 @@ def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
         _require(texts and len(names) == n_inputs, f"'feature_names' must be {n_inputs} texts")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.history_ = [_step(step) for step in _of_type(record, "history", list)]
+    sample = tensors.pop("sample", None)
+    estimator.sample_ = None if sample is None else sample.numpy()
     estimator.network_ = _network(record, tensors)
     return estimator
 
@@ -335,13 +351,17 @@ def _classifies(record: dict[str, Any]) -> bool:
 
 
 def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
-    constants: dict[str, Any] = {}
-    head = record["head"]
+    bound, head = record.get("input_bound"), record["head"]
+    _require(
+        bound is None or (type(bound) in (int, float) and 0 < bound < math.inf),
+        f"'input_bound' is {bound!r}, expected a positive number or null",
+    )
+    constants: dict[str, Any] = {"input_bound": bound}
     # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
     with torch.device("meta"):
         layers = [Layer([_block(block) for block in layer]) for layer in record["layers"]]
         if not _classifies(record):
-            constants = {name: torch.empty(record["n_outputs"]) for name in ("output_mean", "output_scale")}
+            constants |= {name: torch.empty(record["n_outputs"]) for name in ("output_mean", "output_scale")}
         network = Network(
             record["n_inputs"],
             record["n_outputs"],
@@ -351,6 +371,8 @@ def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Networ
             broad=record["broad"],
         )
     _assign(network, tensors)
+    for name in ("input_low", "input_high", "output_low", "output_high"):
+        setattr(network, name, tensors.get(name))
     for block in (block for layer in layers for block in layer if not block.has_bias):
         block.bias = torch.zeros_like(block.bias, device="cpu", dtype=block.weight.dtype)  # not in the file
     return network.eval()

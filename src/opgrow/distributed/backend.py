@@ -21,6 +21,7 @@ from ..engines import TuningSettings
 from ..kernels.warmup import warm_up
 from ..network import Block, Layer
 from ..preparation import moments
+from ..scaling import Scaling
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
 from ..stream.backend import StreamBackend
 from ..stream.part import StreamPart
@@ -202,7 +203,7 @@ class DistributedBackend:
         rows: np.ndarray | None,
         target: np.ndarray,
         weight: np.ndarray,
-        constants: tuple[np.ndarray, np.ndarray],
+        scaling: Scaling,
         validation: Problem | None,
     ) -> ShardProblem:
         sizes, held = self.group.numbers(len(x), "sizes"), self.group.numbers(len(target), "sizes")
@@ -214,9 +215,7 @@ class DistributedBackend:
             )
         before = sum(sizes[: self.group.rank])
         numbers = np.arange(len(x)) if rows is None else np.asarray(rows, np.int64)
-        inner = self.ranks.together(
-            lambda: self.inner.problem(x, rows, target, weight, constants, validation)
-        )
+        inner = self.ranks.together(lambda: self.inner.problem(x, rows, target, weight, scaling, validation))
         return ShardProblem(
             **{entry.name: getattr(inner, entry.name) for entry in fields(inner)},
             numbers=numbers + before,

@@ -128,14 +128,17 @@ class Group:
         return [int(part[0]) for part in self._gather(torch.tensor([number]), purpose)]
 
     def arrays(self, values: np.ndarray, purpose: str) -> list[np.ndarray]:
-        """The array (n,) of each rank; lengths may differ, but not types."""
+        """The array (n, ...) of each rank; lengths may differ, but not types and further dimensions."""
         lengths = self.numbers(len(values), purpose)
         if not any(lengths):
             return [values] * self.size
-        padded = np.zeros(max(lengths), values.dtype)
+        padded = np.zeros((max(lengths), *values.shape[1:]), values.dtype)
         padded[: len(values)] = values
-        parts = self._gather(torch.from_numpy(padded.view(np.uint8)), purpose)
-        return [p.numpy().view(values.dtype)[:n] for p, n in zip(parts, lengths, strict=True)]
+        parts = self._gather(torch.from_numpy(padded.reshape(-1).view(np.uint8)), purpose)
+        return [
+            p.numpy().view(values.dtype).reshape(padded.shape)[:n]
+            for p, n in zip(parts, lengths, strict=True)
+        ]
 
     def texts(self, text: str, purpose: str) -> list[str]:
         """The text of each rank."""

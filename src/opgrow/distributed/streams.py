@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import nn
 
 from ..engines import Moments, TuningData, TuningSettings, fill
 from ..network import Layer
+from ..scaling import Ranges
 from ..stream.backend import StreamProblem
 from ..stream.moments import ColumnMoments
 from ..stream.session import Windows, exact_moments, found_moments
@@ -86,6 +87,7 @@ def _plain(survey: Survey) -> dict[str, Any]:
         "counts": list(survey.counts.items()),
         "moments": [(label, _vector(found)) for label, found in survey.moments.items()],
         "target_moments": None if survey.target_moments is None else _vector(survey.target_moments),
+        "ranges": None if survey.ranges is None else [v.tolist() for v in astuple(survey.ranges)],
         "n_train": survey.n_train,
         "y_ndim": survey.y_ndim,
         "weighted": survey.weighted,
@@ -99,6 +101,7 @@ def _survey(plain: dict[str, Any], classification: bool) -> Survey:
         counts=dict(plain["counts"]),
         moments={label: _moments(vector) for label, vector in plain["moments"]},
         target_moments=None if target is None else _moments(target),
+        ranges=None if plain["ranges"] is None else Ranges(*map(np.array, plain["ranges"])),
         n_train=plain["n_train"],
         y_ndim=plain["y_ndim"],
         weighted=plain["weighted"],

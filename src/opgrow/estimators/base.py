@@ -46,11 +46,13 @@ from ..preparation import (
     merged,
     moments,
     one_hot,
+    ranges,
     split_rows,
     standardized,
 )
 from ..process import torch_random_state_kept
 from ..ranks import current
+from ..scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
 from ..scores import Loss, probabilities
 from ..stream.sources import Source
 from .streaming import as_source, chunks_for, fit_source, targets_of
@@ -82,17 +84,16 @@ _Division = tuple[np.ndarray | None, np.ndarray | None]
 
 
 def _set_constants(
-    network: Network,
-    inputs: tuple[np.ndarray, np.ndarray],
-    shift: np.ndarray,
-    spread: np.ndarray,
-    regression: bool,
+    network: Network, scaling: Scaling, seen: Ranges, shift: np.ndarray, spread: np.ndarray, regression: bool
 ) -> None:
-    """Tell a network what its inputs were standardised by and, for regression, its targets."""
-    network.input_mean.copy_(torch.from_numpy(inputs[0]))
-    network.input_scale.copy_(torch.from_numpy(inputs[1]))
+    """Tell a network how its inputs were scaled, and what was seen of them and of its targets."""
+    network.input_mean.copy_(torch.from_numpy(scaling.center))
+    network.input_scale.copy_(torch.from_numpy(scaling.scale))
+    network.input_bound = scaling.bound
+    network.input_low, network.input_high = torch.from_numpy(seen.low), torch.from_numpy(seen.high)
     if regression:
         network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
+        network.output_low, network.output_high = map(torch.from_numpy, seen.output_limits())
 
 
 def _refuse_no_rows(keep: np.ndarray) -> None:
@@ -120,6 +121,16 @@ def _name(loss: Loss) -> str:
 
 def _taken(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
     return values if rows is None else values[rows]
+
+
+def _sample(
+    x: np.ndarray, weight: np.ndarray, seen: np.ndarray | None, ranks: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Some of the training rows and their weights, the same whatever the number of ranks."""
+    numbers = np.arange(len(x)) if seen is None else seen
+    before, total = ranks.before(len(numbers)), ranks.total(len(numbers))
+    chosen = numbers[spread_rows(len(numbers), before, total, SAMPLE_ROWS)]
+    return ranks.joined(x[chosen].astype(np.float64)), ranks.joined(weight[chosen])
 
 
 def _share(max_parameters: int, n_networks: int, n_outputs: int) -> int:
@@ -173,6 +184,8 @@ class GrowingEstimator(BaseEstimator):
     network_: Network
     history_: list[GrowthStep]
     loss_: str
+    #: A few rows of the training data, by which exports measure themselves; None: not known.
+    sample_: np.ndarray | None = None
     # The parameters of every family.
     validation_fraction: float
     standardize: bool
@@ -310,15 +323,17 @@ class GrowingEstimator(BaseEstimator):
         seen = divisions[0][0] if n_networks == 1 else None
         with backend.running():  # sums of many rows are rounded in another way by more threads
             shift, spread = self._target_constants(_taken(target, seen), _taken(weight, seen))
-            constants = np.zeros(x.shape[1]), np.ones(x.shape[1])
+            scaling, known = Scaling.nothing(x.shape[1]), ranges(x, target, ranks)
+            sample = _sample(x, weight, seen, ranks)
             if self.standardize:
-                constants = backend.moments(x, seen, _taken(weight, seen))
+                center, scale = backend.moments(x, seen, _taken(weight, seen))
+                scaling = robust(Scaling(center, scale, BOUND), known, *sample)
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
             share = (weight / ranks.mean(weight)).astype(np.float32)
             scaled = ranks.together(lambda: standardized(target, shift, spread, "y or eval_set"))
-            return backend.problem(x, rows, scaled, share, constants, validation)
+            return backend.problem(x, rows, scaled, share, scaling, validation)
 
         def problem_of(division: _Division) -> Problem:
             most, rest = division
@@ -340,8 +355,9 @@ class GrowingEstimator(BaseEstimator):
             return prepare((x, None, said, weight), prepare((between, None, held, weight[near])))
 
         def finish(network: Network) -> None:
-            _set_constants(network, constants, shift, spread, codes is None)
+            _set_constants(network, scaling, known, shift, spread, codes is None)
 
+        self.sample_ = kept_sample(sample[0]).astype(x.dtype)
         problems = [partial(problem_of, division) for division in divisions]
         return self._grow(problems, distilled, finish, settings, seed, backend, callbacks, folder)
 
@@ -502,11 +518,19 @@ class GrowingEstimator(BaseEstimator):
             ]
         return torch.cat(parts).numpy()
 
-    def save(self, path: Any) -> None:
-        """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it."""
+    def save(self, path: Any, *, sample: bool = True) -> None:
+        """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+        sample : bool, default=True
+            False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
+            themselves.
+        """
         from ..persistence import save
 
-        save(self, path)
+        save(self, path, sample=sample)
 
     def export_onnx(self, path: Any, *, float16: bool = False, input_type: str = "float32") -> None:
         """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.

@@ -17,6 +17,7 @@ from ..callbacks.budget import budgets
 from ..checkpoints import NoFolder, kept_seed
 from ..parameters import check_common, is_auto
 from ..ranks import current
+from ..scaling import kept_sample
 from ..stream.ahead import ahead
 from ..stream.limits import check_memory_limit, total_memory
 from ..stream.problem import Opened, open_problem
@@ -114,7 +115,7 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     ready = opened.preparation
 
     def finish(network: Any) -> None:
-        _set_constants(network, ready.constants, ready.shift, ready.spread, not classification)
+        _set_constants(network, ready.scaling, ready.ranges, ready.shift, ready.spread, not classification)
 
     def no_student(network: Any) -> Any:
         raise AssertionError("a network that is grown from a source has no student")
@@ -128,6 +129,7 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
         identity = p._identity(f"StreamBackend{ranks.mark}", seed, opened.known(ranks))
         with ranks.checkpoint(p.checkpoint_dir, p.checkpoint_seconds, identity) as folder:
             p.network_ = grow(folder)
+    p.sample_ = kept_sample(opened.sample)
     p.history_, p.loss_ = one.history_, _name(settings.fine_tuning.loss)
     return opened
 

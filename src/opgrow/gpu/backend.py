@@ -17,6 +17,7 @@ from ..network import Block, Layer
 from ..population import Member, Outcome, Start, Trained, collect, is_compilable, recall_tally
 from ..population_torch import train_batched
 from ..process import full_single_precision
+from ..scaling import Scaling
 from .matrices import DeviceMatrices
 from .memory import indexed
 from .population import train_members
@@ -51,17 +52,16 @@ class DeviceBackend:
         rows: np.ndarray | None,
         target: np.ndarray,
         weight: np.ndarray,
-        constants: tuple[np.ndarray, np.ndarray],
+        scaling: Scaling,
         validation: Problem | None,
     ) -> Problem:
-        return Problem(x, target, weight, validation, rows, constants)
+        return Problem(x, target, weight, validation, rows, scaling)
 
     def part(self, problem: Problem) -> DevicePart:
         known = self._sources.get(id(problem))
         if known is None:
-            n = problem.n_inputs
-            mean, scale = problem.constants or (np.zeros(n), np.ones(n))
-            source = Source(problem.x, problem.target, problem.weight, problem.rows, mean, scale, self.device)
+            scaling = problem.scaling or Scaling.nothing(problem.n_inputs)
+            source = Source(problem.x, problem.target, problem.weight, problem.rows, scaling, self.device)
             known = self._sources[id(problem)] = problem, source
         return DevicePart(known[1])
 

@@ -21,6 +21,7 @@ from ..backends import sample_rows
 from ..network import NORM_EPSILON, Block, Layer, unit_rows
 from ..operators import OperatorSet
 from ..preparation import are_extreme, moments, scale_of
+from ..scaling import Scaling, squash
 from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, picked, provisional
 from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
@@ -65,7 +66,7 @@ class Source:
     ----------
     x : (M, D) array of floats, target : (N, C), weight : (N,)
     rows : (N,) which rows of ``x`` are meant, or None for all
-    mean, scale : (D,) constants that standardise the inputs
+    scaling : what is done to the inputs
     """
 
     def __init__(
@@ -74,15 +75,15 @@ class Source:
         target: np.ndarray,
         weight: np.ndarray,
         rows: np.ndarray | None,
-        mean: np.ndarray,
-        scale: np.ndarray,
+        scaling: Scaling,
         device: torch.device,
         upload: bool = True,
     ) -> None:
         self.x, self.rows, self.device = x, rows, device
         self.n_rows, self.n_inputs, self.n_outputs = len(target), x.shape[1], target.shape[1]
-        self._mean = torch.from_numpy(mean).to(device)
-        self._scale = torch.from_numpy(scale).to(device)
+        self._center = torch.from_numpy(scaling.center).to(device)
+        self._scale = torch.from_numpy(scaling.scale).to(device)
+        self._bound = scaling.bound
         self.target = torch.from_numpy(target)
         self.weight = torch.from_numpy(weight)
         self.total_weight = float(weight.sum(dtype=np.float64))
@@ -161,7 +162,7 @@ class Source:
                     raw.record_stream(current)
                 if number + 1 < len(spans):
                     coming = loader.submit(load, number + 1)
-                x = (raw - self._mean) / self._scale
+                x = squash((raw - self._center) / self._scale, self._bound)
                 x = (x if exact else x.float()).T.contiguous()
                 del raw
                 yield span, x
@@ -394,7 +395,7 @@ def device_moments(
     if not np.isfinite(centre).all():
         centre = np.zeros(n_columns)
     nothing, nobody = np.zeros((n_rows, 0), np.float32), np.zeros(n_rows, np.float32)
-    source = Source(x, nothing, nobody, rows, centre, np.ones(n_columns), device, upload=False)
+    source = Source(x, nothing, nobody, rows, Scaling(centre, np.ones(n_columns)), device, upload=False)
     share = torch.from_numpy(weight)
     budget = Budget(device)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,13 +13,14 @@ from ..backends import Problem
 from ..checkpoints.fingerprints import fingerprint
 from ..parameters import class_weights
 from ..preparation import scale_of
+from ..scaling import BOUND, SAMPLE_ROWS, Scaling, robust, spread_rows
 from .backend import StreamBackend, StreamProblem
 from .limits import Plan
 from .moments import ColumnMoments
 from .rows import Preparation, TrainingRows
 from .sources import Source
 from .storage import Storage
-from .survey import Division, HeldRows, Survey, survey
+from .survey import Division, Survey, survey
 
 __all__ = ["Opened", "open_problem"]
 
@@ -33,6 +35,7 @@ class Opened:
     problem: StreamProblem
     backend: StreamBackend
     preparation: Preparation
+    sample: np.ndarray
     y_ndim: int
 
     def known(self, ranks: Any) -> dict[str, str]:
@@ -41,8 +44,8 @@ class Opened:
         assert training is not None
         everywhere = {
             "sizes of chunks": ranks.joined(np.asarray(training.source.sizes)),
-            "means of X": ready.constants[0],
-            "scales of X": ready.constants[1],
+            "means of X": ready.scaling.center,
+            "scales of X": ready.scaling.scale,
             "memory_limit": np.array([self.backend.plan.limit]),
         }
         here = {"sample of X": problem.x, "sample of y": problem.target}
@@ -75,21 +78,31 @@ def open_problem(
     by_class = class_weight is not None
     own = ranks.together(lambda: survey(source, division, classification, by_class, n_threads))
     found = ranks.survey(own)
-    preparation = _preparation(found, division, class_weight, standardize, source.n_features, owner)
+    here = found.sample.arrays(source.n_features)
+    sample = _sample(here, ranks)
+    preparation = _preparation(found, division, class_weight, standardize, sample, owner)
     training = TrainingRows(source, preparation, sum(own.n_train), Storage(plan.kept_bytes))
     held = None
     if eval_set is not None:
         ranks.together(lambda: _check_classes(eval_set[1], preparation.classes))
         held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), mean=ranks.mean)
     elif ranks.total(len(found.validation)):
-        ranks.together(partial(_check_held, found.validation, "validate"))
-        x, y, weight = found.validation.arrays()
+        ranks.together(partial(_check_held, found.validation.x, "validate"))
+        x, y, weight = found.validation.arrays(source.n_features)
         held = preparation.held(x, y, weight, ranks.mean)
-    ranks.together(partial(_check_held, found.sample, "are trained on"))
-    sample = preparation.held(*found.sample.arrays())
+    ranks.together(partial(_check_held, here[0], "are trained on"))
+    first = preparation.held(*here)
     validation = None if held is None else Problem(held.x, held.target, held.weight)
-    problem = StreamProblem(sample.x, sample.target, sample.weight, validation, training=training)
-    return Opened(problem, StreamBackend(n_threads=n_threads, plan=plan), preparation, found.y_ndim)
+    problem = StreamProblem(first.x, first.target, first.weight, validation, training=training)
+    backend = StreamBackend(n_threads=n_threads, plan=plan)
+    return Opened(problem, backend, preparation, sample[0], found.y_ndim)
+
+
+def _sample(here: tuple[np.ndarray, np.ndarray, np.ndarray], ranks: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and weights of some of the rows that all ranks hold."""
+    x, _, weight = here
+    chosen = spread_rows(len(x), ranks.before(len(x)), ranks.total(len(x)), SAMPLE_ROWS)
+    return ranks.joined(x[chosen].astype(np.float64)), ranks.joined(weight[chosen])
 
 
 def _check_size(source: Source, plan: Plan, owner: str) -> None:
@@ -114,15 +127,20 @@ def _division(n_rows: int, plan: Plan, fraction: float, seed: int) -> Division:
     return Division(seed, validates, 1.0 if rest <= plan.held_rows else plan.held_rows / rest)
 
 
-def _check_held(rows: HeldRows, purpose: str) -> None:
+def _check_held(rows: Sized, purpose: str) -> None:
     if not len(rows):
         raise ValueError(f"none of the rows of the source that have any weight {purpose}: give more rows")
 
 
 def _preparation(
-    found: Survey, division: Division, class_weight: Any, standardize: bool, n_features: int, owner: str
+    found: Survey,
+    division: Division,
+    class_weight: Any,
+    standardize: bool,
+    sample: tuple[np.ndarray, np.ndarray],
+    owner: str,
 ) -> Preparation:
-    classes, factors = None, None
+    n_features, classes, factors = sample[0].shape[1], None, None
     if found.classification:
         classes = np.array(sorted(found.counts))
         if len(classes) < 2:
@@ -135,9 +153,11 @@ def _preparation(
         moments.add(found.moments[label], factor)
     if not moments.weight > 0:
         raise ValueError("the weights are zero for every row; at least one row must count")
-    constants = np.zeros(n_features), np.ones(n_features)
+    assert found.ranges is not None
+    scaling = Scaling.nothing(n_features)
     if standardize:
-        constants = moments.mean, scale_of(moments.mean, moments.variance, sum(found.n_train))
+        scale = scale_of(moments.mean, moments.variance, sum(found.n_train))
+        scaling = robust(Scaling(moments.mean, scale, BOUND), found.ranges, *sample)
     if classes is not None:
         shift, spread = np.zeros(len(classes)), np.ones(len(classes))
     else:
@@ -145,7 +165,7 @@ def _preparation(
         assert target is not None
         shift, spread = target.mean, scale_of(target.mean, target.variance, sum(found.n_train), "y")
     mean_weight = moments.weight / max(1, sum(found.n_train))
-    return Preparation(division, constants, classes, factors, shift, spread, mean_weight)
+    return Preparation(division, scaling, found.ranges, classes, factors, shift, spread, mean_weight)
 
 
 def _factors(class_weight: Any, classes: np.ndarray, counts: dict[Any, int]) -> np.ndarray:

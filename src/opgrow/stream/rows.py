@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..preparation import one_hot
+from ..scaling import Ranges, Scaling
 from .moments import BLOCK
 from .sources import Chunk, Source
 from .storage import Kept, Storage
@@ -31,14 +32,15 @@ class Preparation:
 
     Attributes
     ----------
-    constants : mean and scale of each input
+    scaling : what is done to the inputs; ranges : what was seen of inputs and targets
     classes : labels, or None for regression; class_weight : a factor for each class
     shift, spread : mean and scale of each target, for regression
     weight : the mean weight of the training rows
     """
 
     division: Division
-    constants: tuple[np.ndarray, np.ndarray]
+    scaling: Scaling
+    ranges: Ranges
     classes: np.ndarray | None
     class_weight: np.ndarray | None
     shift: np.ndarray
@@ -76,16 +78,13 @@ class Preparation:
         return PreparedRows(self.inputs(x, None), target, share.astype(np.float32))
 
     def inputs(self, x: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Standardised inputs, in blocks that stay in the cache."""
-        mean, scale = self.constants
+        """Scaled inputs, in blocks that stay in the cache."""
         count = len(x) if rows is None else len(rows)
         out = np.empty((count, x.shape[1]), np.float32)
         size = max(1, BLOCK // max(1, x.shape[1]))
         for start in range(0, count, size):
             span = slice(start, start + size)
-            block = (x[span] if rows is None else x[rows[span]]) - mean
-            block /= scale
-            out[span] = block
+            out[span] = self.scaling(x[span] if rows is None else x[rows[span]])
         return out
 
     def targets(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels.threads import stream
+from ..preparation import ranges
+from ..scaling import Ranges
 from .moments import ColumnMoments, column_moments
 from .sources import Chunk, Source
 
@@ -72,8 +74,10 @@ class HeldRows:
     def __len__(self) -> int:
         return sum(map(len, self.x))
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def arrays(self, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All of them as three arrays; this object is empty afterwards."""
+        if not self.x:
+            return np.zeros((0, n_features)), np.zeros(0), np.zeros(0)
         found = np.concatenate(self.x), np.concatenate(self.y), np.concatenate(self.weight)
         self.x, self.y, self.weight = [], [], []
         return found
@@ -88,6 +92,7 @@ class Survey:
     counts : rows of each class by its label, validation rows included; empty for regression
     moments : of X over training rows, by label if weights depend on classes, else under None
     target_moments : of y, for regression
+    ranges : the least and the largest value of each input and target over training rows
     n_train : training rows of each chunk, those without weight left out
     weighted : whether the source has weights
     """
@@ -96,6 +101,7 @@ class Survey:
     counts: dict[Any, int] = field(default_factory=dict)
     moments: dict[Any, ColumnMoments] = field(default_factory=dict)
     target_moments: ColumnMoments | None = None
+    ranges: Ranges | None = None
     n_train: list[int] = field(default_factory=list)
     y_ndim: int = 1
     weighted: bool = False
@@ -112,6 +118,8 @@ class Survey:
             if self.target_moments is None:
                 self.target_moments = ColumnMoments.nothing(len(other.target_moments.mean))
             self.target_moments.add(other.target_moments)
+        if other.ranges is not None:
+            self.ranges = other.ranges if self.ranges is None else self.ranges.joined(other.ranges)
         self.n_train += other.n_train
         self.y_ndim, self.weighted = other.y_ndim, self.weighted or other.weighted
         self.validation.extend(other.validation)
@@ -195,6 +203,8 @@ def _look(chunk: Chunk, start: int, division: Division, classification: bool, by
         found.moments[None] = column_moments(x, used)
     if not classification:
         found.target_moments = column_moments(y, used)
+    if len(x):
+        found.ranges = ranges(x, np.zeros((1, 0)) if classification else y)
     return found
 
 
