@@ -11,15 +11,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
 import opgrow
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.averaging import average, fold_rows, rows_between
 from opgrow.backends import HostBackend
 from opgrow.callbacks import Callback
-from opgrow.estimators.presets import n_networks, preset_of, student_size, widest
+from opgrow.estimators.presets import deepest, n_networks, preset_of, student_size, widest
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
 
@@ -207,23 +205,16 @@ def test_a_compact_student_has_a_neuron_for_each_of_many_classes():
     assert student_size(HeMLGOPClassifier(), teacher) is None
 
 
-def test_a_balanced_network_has_at_most_a_tenth_of_a_perceptron():
-    with pytest.warns(ConvergenceWarning):
-        perceptron = MLPClassifier((200, 200), max_iter=1).fit(X, Y)
-    tenth = sum(a.size for a in [*perceptron.coefs_, *perceptron.intercepts_]) // 10
-    width = widest(HeMLGOPClassifier(), 2, 4, 3)  # two networks, each with at most 200 neurons
-    assert width == 200
-    width = widest(HeMLGOPClassifier(), 5, 4, 3)
-    whole = Network(4, 3, [Layer([Block(4, width, SETS[0]) for _ in range(5)])])
-    assert tenth - 5 * 10 - 3 < whole.n_parameters() <= tenth
-    quick = SHORT | {"n_min": width, "max_neurons": "auto", "random_state": 0}
-    assert HeMLGOPClassifier(**quick).fit(X, Y).network_.topology() == f"4-{5 * width}-3"
+def test_growth_and_not_a_preset_bounds_the_networks_of_an_average():
+    assert widest(HeMLGOPClassifier()) == widest(HeMLGOPRegressor()) == 200
+    assert widest(HeMLGOPClassifier(n_min=300)) == 300
+    assert widest(HeMLGOPClassifier(max_neurons=70)) == 70
 
 
-def test_where_a_tenth_is_too_little_networks_grow_as_they_like():
-    assert widest(HeMLGOPClassifier(), 5, 512, 15) == 200  # 27 neurons
-    assert widest(HeMLGOPClassifier(), 5, 64, 100) == 200  # 43 neurons for 100 classes
-    assert widest(HeMLGOPClassifier(), 5, 64, 10) == 14
+def test_a_single_network_may_have_two_layers_and_those_of_an_average_one():
+    assert deepest(HeMLGOPRegressor(), 1) == 2
+    assert deepest(HeMLGOPRegressor(), 5) == 1
+    assert deepest(HeMLGOPRegressor(max_layers=4), 1) == 4
 
 
 def test_parameters_of_their_own_come_before_those_of_a_preset():
@@ -235,8 +226,6 @@ def test_parameters_of_their_own_come_before_those_of_a_preset():
     assert (several.n_estimators, several.max_layers) == (3, 1)
     deep = preset_of(HeMLGOPClassifier(max_layers=3))
     assert (deep.n_estimators, deep.max_layers) == (1, 3)
-    assert widest(HeMLGOPClassifier(n_min=100), 5, 64, 10) == 100
-    assert widest(HeMLGOPClassifier(max_neurons=70), 5, 64, 10) == 70
     with pytest.raises(
         ValueError, match="preset must be one of None, 'compact', 'balanced', 'accurate', got"
     ):

@@ -76,6 +76,7 @@ __all__ = [
     "POPMemOClassifier",
     "POPMemORegressor",
     "POPRegressor",
+    "RangeWarning",
     "__version__",
     "export_c",
     "export_onnx",
@@ -88,6 +89,7 @@ __all__ = [
 
 _HOMES = {
     "callbacks": ("Callback",),
+    "errors": ("RangeWarning",),
     "export": ("export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (

@@ -1,12 +1,20 @@
-"""The error of numbers that overflow, wherever they do."""
+"""Errors and warnings of this package's own."""
 
 from __future__ import annotations
 
-__all__ = ["NotFiniteError"]
+__all__ = ["NotFiniteError", "RangeWarning"]
 
 
 class NotFiniteError(ValueError, FloatingPointError):
     """Growth cannot go on, because the numbers that it needs are not finite.
 
     It is the data, or a parameter, that makes them so: hence a ValueError, as scikit-learn's users expect it.
+    """
+
+
+class RangeWarning(UserWarning):
+    """Rows are predicted that lie far outside what was seen in training: the predictions are guesses.
+
+    ``warnings.simplefilter("ignore", opgrow.RangeWarning)`` silences it, "error" makes it an error, and an
+    estimator's ``outside(X)`` says which rows are meant.
     """

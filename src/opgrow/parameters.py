@@ -44,9 +44,8 @@ PARAMETERS = {
     "max_neurons, max_layers": """int
         Bounds on the width of a layer and on the depth.""",
     "preset": """{"balanced", "compact", "accurate"} or None
-        Values of the parameters that are "auto". "balanced" averages 5 networks with together at most a tenth
-        of the parameters of a multilayer perceptron with 200 + 200 neurons, or, where that would be too
-        little for the data, 5 of any size. "compact" lets a smaller network learn from such an average: 500
+        Values of the parameters that are "auto". "balanced" averages 5 networks that grow by small blocks for
+        as long as that helps. "compact" lets a smaller network learn from such an average: 500
         parameters where there are at most 20 inputs and 10 classes. "accurate" averages 10 large networks.
         None grows a single network, as the paper does.""",
     "n_estimators": """int or "auto"

@@ -12,6 +12,7 @@ from opgrow import Block, OperatorSet
 from opgrow.backends import HostBackend, Problem
 from opgrow.operators import operator_sets
 from opgrow.preparation import moments
+from opgrow.scaling import Scaling
 from opgrow.search import SearchSettings, search
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
@@ -36,20 +37,20 @@ def storage(request, monkeypatch):
 
 
 def problem(n=120, dtype=np.float64, weighted=True, seed=0):
-    """A problem as the user passes it, and the same one standardised and without its unwanted rows."""
+    """A problem as the user passes it, and the same one scaled and without its unwanted rows."""
     rng = np.random.default_rng(seed)
     x = (rng.normal(size=(2 * n, 5)) * 3 + 7).astype(dtype)
     chosen = np.sort(rng.permutation(2 * n)[:n])
     target = np.eye(3, dtype=np.float32)[rng.integers(0, 3, n)]
     weight = rng.uniform(0.5, 1.5, n).astype(np.float32) if weighted else np.ones(n, np.float32)
-    constants = moments(x[chosen], weight)
-    raw = Problem(x, target, weight, None, chosen, constants)
-    plain = Problem(((x[chosen] - constants[0]) / constants[1]).astype(np.float32), target, weight)
+    scaling = Scaling(*moments(x[chosen], weight), 3.0)
+    raw = Problem(x, target, weight, None, chosen, scaling)
+    plain = Problem(scaling(x[chosen]).astype(np.float32), target, weight)
     return raw, plain
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_chunks_are_the_chosen_rows_standardised(storage, dtype):
+def test_chunks_are_the_chosen_rows_scaled(storage, dtype):
     raw, plain = problem(dtype=dtype)
     part = DeviceBackend(DEVICE).part(raw)
     assert (part.inputs is None) == (storage == "streamed")

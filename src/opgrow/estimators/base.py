@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -55,6 +55,7 @@ from ..ranks import current
 from ..scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
 from ..scores import Loss, probabilities
 from ..stream.sources import Source
+from .outside import FarRows, values_outside
 from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
@@ -489,12 +490,12 @@ class GrowingEstimator(BaseEstimator):
     # --- predicting ---
 
     def _outputs(self, x: Any) -> np.ndarray:
-        check_is_fitted(self, "network_")
-        if isinstance(x, Source):
-            parts = [self._network_outputs(self.network_, chunk.x) for chunk in chunks_for(self, x)]
-            outputs = np.concatenate(parts)
-        else:
-            outputs = self._network_outputs(self.network_, self._checked(x, reset=False))
+        parts, far = [], FarRows(self)
+        for chunk in self._chunks(x):
+            parts.append(self._network_outputs(self.network_, chunk))
+            far.look_at(chunk)
+        far.warn()
+        outputs = np.concatenate(parts)
         finite = np.isfinite(outputs).all(axis=1)
         if not finite.all():
             row, count = int(finite.argmin()), int((~finite).sum())
@@ -503,6 +504,39 @@ class GrowingEstimator(BaseEstimator):
                 f"{len(finite)} rows, the first of them row {row}"
             )
         return outputs
+
+    def _chunks(self, x: Any) -> Iterator[np.ndarray]:
+        """Rows that are to be predicted, checked: those of a source one chunk at a time."""
+        check_is_fitted(self, "network_")
+        if isinstance(x, Source):
+            yield from (chunk.x for chunk in chunks_for(self, x))
+        else:
+            yield self._checked(x, reset=False)
+
+    def outside(self, X: Any) -> np.ndarray:
+        """Whether rows lie far outside what was seen in training, so that their predictions are guesses.
+
+        A row does if one of its inputs is further from the range of the training rows than half of that
+        range. Of models whose files do not tell these ranges (formats 1 and 2), no row does.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        array of bool of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from opgrow import HeMLRNClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
+        >>> model.outside([[5.0, 3.5, 1.5, 0.2], [50.0, 35.0, 15.0, 2.0]])
+        array([False,  True])
+        """
+        return np.concatenate([values_outside(self.network_, chunk).any(axis=1) for chunk in self._chunks(X)])
 
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         """What a network that was grown for a loss says of rows, as targets have it: (n, outputs)."""

@@ -28,7 +28,7 @@ from ..parameters import (
 from ..search import SCORES, SearchSettings
 from ..stream.limits import check_memory_limit
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
-from .presets import n_networks, preset_of, student_follows, student_size, widest
+from .presets import deepest, n_networks, preset_of, student_follows, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
@@ -156,9 +156,8 @@ class BlockEstimator(GrowingEstimator):
 
     def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
         """Networks of an average take the values of dropout in turn, where a single one tries them all."""
-        settings = replace(settings, n_networks=n_networks)
         if n_networks == 1:
-            return settings
+            return replace(settings, max_layers=deepest(self, 1))
         dropout = settings.dropouts[number % len(settings.dropouts)]
         return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
 
@@ -213,7 +212,7 @@ def translate(p: Any, classification: bool) -> BlockSettings:
         criterion=criterion_of(p, classification),
         n_min=preset.n_min,
         n_step=preset.n_step,
-        max_neurons=0,  # which depends on the data, but for a student
+        max_neurons=widest(p),
         max_layers=preset.max_layers,
         block_threshold=float(p.block_threshold),
         layer_threshold=float(p.layer_threshold),
@@ -233,8 +232,6 @@ def fill_in(p: Any, settings: BlockSettings, problem: Problem) -> BlockSettings:
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
         tuning=replace(settings.tuning, **sized),
-        max_neurons=settings.max_neurons
-        or widest(p, settings.n_networks, problem.n_inputs, problem.n_outputs),
         fine_tuning=replace(settings.fine_tuning, **sized),
     )
 
@@ -259,8 +256,8 @@ _TEXTS = {
     "n_min, n_step": """int or "auto"
         Neurons of a layer's first block and of every further block; "auto" is the preset's.""",
     "max_neurons, max_layers": """int or "auto"
-        Bounds on the width of a layer and on the depth. "auto" is a width of 200, or the share of each
-        network in what the preset allows; and a depth of 2, or 1 where networks are averaged.""",
+        Bounds on the width of a layer and on the depth. "auto" is a width of 200, and a depth of 2, or 1
+        where networks are averaged.""",
     "dropout": """float or sequence of float
         Share of a block's features that are left out at random in tuning. Of several values, networks that
         are averaged take one each, in turn; a single network tries all of them on its first block.""",

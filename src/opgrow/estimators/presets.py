@@ -6,13 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sklearn.base import is_regressor
+
 from ..network import Network
 from ..parameters import check_choice, check_integer, is_auto
 
-__all__ = ["PRESETS", "Preset", "n_networks", "preset_of", "student_follows", "student_size", "widest"]
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "deepest",
+    "n_networks",
+    "preset_of",
+    "student_follows",
+    "student_size",
+    "widest",
+]
 
 #: Neurons that a layer, or a student, has at most.
 _MOST = 200
+#: Layers that a single network has at most.
+_DEPTH = 2
 #: Up to so many rows an average has all its networks; then fewer, as there is less to average away.
 _ROWS = 20_000
 
@@ -24,8 +37,6 @@ class Preset:
     Attributes
     ----------
     n_min, n_step, n_estimators, max_layers : values of the parameters of these names
-    neurons : how many neurons the networks may have together, for so many inputs and outputs; None, or that
-        it says so: as many as they grow
     student : how many parameters the network may have in the end, for so many inputs and outputs; a larger
         one becomes the teacher of one that has not
     """
@@ -34,23 +45,12 @@ class Preset:
     n_step: int
     n_estimators: int = 1
     max_layers: int = 1
-    neurons: Callable[[int, int], int | None] | None = None
     student: Callable[[int, int], int] | None = None
 
 
 def _each(n_inputs: int, n_outputs: int) -> int:
     """Parameters of a neuron: its inputs and bias, scale and shift of its norm, a weight to each output."""
     return n_inputs + 3 + n_outputs
-
-
-def _tenth_of_an_mlp(n_inputs: int, n_outputs: int) -> int | None:
-    """Neurons with a tenth of the parameters of a multilayer perceptron with two layers of 200.
-
-    None where these are fewer than 40, or than the outputs: such networks are points behind larger ones.
-    """
-    tenth = (200 * n_inputs + 200 + 200 * 200 + 200 + 201 * n_outputs) // 10
-    neurons = (tenth - n_outputs) // _each(n_inputs, n_outputs)
-    return neurons if neurons >= max(40, n_outputs) else None
 
 
 def _compact(n_inputs: int, n_outputs: int) -> int:
@@ -61,17 +61,21 @@ def _compact(n_inputs: int, n_outputs: int) -> int:
 
 
 PRESETS: dict[str | None, Preset] = {
-    None: Preset(40, 20, max_layers=2),
+    None: Preset(40, 20, max_layers=_DEPTH),
     "compact": Preset(20, 10, 5, student=_compact),
-    "balanced": Preset(40, 20, 5, neurons=_tenth_of_an_mlp),
+    "balanced": Preset(10, 10, 5),
     "accurate": Preset(80, 40, 10),
 }
+#: What presets are for regression, where they differ: smaller blocks leave more to be explained there.
+_OF_REGRESSION = {"balanced": Preset(20, 20, 5)}
 
 
 def preset_of(p: Any) -> Preset:
     """The preset of an estimator, with what its own parameters say instead; all of them checked."""
     check_choice("preset", p.preset, tuple(PRESETS))
     preset = PRESETS[p.preset]
+    if is_regressor(p):
+        preset = _OF_REGRESSION.get(p.preset, preset)
     found: dict[str, Any] = {}
     for name in ("n_min", "n_step", "n_estimators", "max_layers"):
         value = getattr(p, name)
@@ -82,7 +86,7 @@ def preset_of(p: Any) -> Preset:
     if found.get("max_layers", 1) > 1:
         found.setdefault("n_estimators", 1)
     if "n_estimators" in found:
-        found.setdefault("max_layers", 2 if found["n_estimators"] == 1 else 1)
+        found.setdefault("max_layers", _DEPTH if found["n_estimators"] == 1 else 1)
     preset = replace(preset, **found)
     if preset.max_layers > 1 and preset.n_estimators > 1:
         raise ValueError(
@@ -102,17 +106,16 @@ def n_networks(p: Any, n_rows: int) -> int:
     return min(most, max(1, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
 
 
-def widest(p: Any, n_networks: int, n_inputs: int, n_outputs: int) -> int:
-    """Neurons that a layer of each of the networks may have."""
-    if not is_auto(p.max_neurons):
-        return int(p.max_neurons)
+def widest(p: Any) -> int:
+    """Neurons that a layer may have."""
+    return max(_MOST, preset_of(p).n_min) if is_auto(p.max_neurons) else int(p.max_neurons)
+
+
+def deepest(p: Any, n_networks: int) -> int:
+    """Layers that each of so many networks may have."""
     preset = preset_of(p)
-    together = None if preset.neurons is None else preset.neurons(n_inputs, n_outputs)
-    if together is None:
-        return _MOST
-    # Who asks for a larger first block gets it.
-    least = 1 if is_auto(p.n_min) else preset.n_min
-    return max(min(together // n_networks, _MOST), least)
+    # Only networks with one layer can be averaged; where many rows leave a single network, it is a deep one.
+    return _DEPTH if n_networks == 1 and is_auto(p.max_layers) else preset.max_layers
 
 
 def student_follows(p: Any, max_parameters: int | None) -> bool:

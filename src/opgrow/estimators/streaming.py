@@ -22,7 +22,7 @@ from ..stream.ahead import ahead
 from ..stream.limits import check_memory_limit, total_memory
 from ..stream.problem import Opened, open_problem
 from ..stream.sources import Chunk, Source, from_arrays, memory_map, rows_at_once
-from .presets import preset_of
+from .presets import deepest
 
 if TYPE_CHECKING:
     from .base import GrowingEstimator
@@ -89,7 +89,7 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     callbacks = [*check_callbacks(p.callbacks), *budgets(p.max_parameters, p.max_seconds)]
     bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
     one = copy(p)
-    one.n_estimators, one.distill, one.max_layers = 1, None, preset_of(p).max_layers
+    one.n_estimators, one.distill, one.max_layers = 1, None, deepest(p, 1)
     settings = replace(one._settings(classification), max_parameters=min(bounds, default=None))
     if settings.search.score == "loo":
         # With so many rows no single one matters, and one pass is enough.

@@ -45,8 +45,7 @@ class BlockMethod(Method):
 class BlockSettings(GrowthSettings):
     """Sizes and thresholds of blocks, and the settings of their search and tuning.
 
-    ``dropouts`` holds one value, or several of which the best on the first block is used throughout;
-    ``n_networks`` is how many are grown for an average.
+    ``dropouts`` holds one value, or several of which the best on the first block is used throughout.
     """
 
     sets: tuple[OperatorSet, ...]
@@ -57,7 +56,6 @@ class BlockSettings(GrowthSettings):
     max_neurons: int = 200
     block_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
-    n_networks: int = 1
 
     def with_threads(self, n_threads: int) -> Self:
         search = replace(self.search, n_threads=n_threads)

@@ -1,0 +1,59 @@
+"""Rows that lie far outside what a network has seen: its answers are bounded there, and still guesses."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..errors import RangeWarning
+from ..network import Network
+
+__all__ = ["FarRows", "values_outside"]
+
+
+def values_outside(network: Network, x: np.ndarray) -> np.ndarray:
+    """Which values (n, n_inputs) are further from the seen range of their input than half of that range."""
+    if network.input_low is None or network.input_high is None:
+        return np.zeros(x.shape, bool)
+    low, high = network.input_low.cpu().numpy(), network.input_high.cpu().numpy()
+    # Single precision may change a value that was the same in all rows.
+    margin = np.maximum(high / 2 - low / 2, 1e-6 * np.maximum(np.abs(low), np.abs(high)))
+    with np.errstate(over="ignore"):
+        return (x < low - margin) | (x > high + margin)
+
+
+class FarRows:
+    """Counts the rows of a prediction that lie far outside, chunk by chunk, and warns of them once."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.n_rows, self.n_far, self.example = 0, 0, ""
+
+    def look_at(self, x: np.ndarray) -> None:
+        """Count the rows of the next chunk."""
+        far = values_outside(self.estimator.network_, x)
+        rows = far.any(axis=1)
+        if rows.any() and not self.n_far:
+            row = int(rows.argmax())
+            self.example = self._describe(self.n_rows + row, int(far[row].argmax()), x[row])
+        self.n_far += int(rows.sum())
+        self.n_rows += len(x)
+
+    def _describe(self, number: int, column: int, row: np.ndarray) -> str:
+        network = self.estimator.network_
+        names = getattr(self.estimator, "feature_names_in_", None)
+        name = f"column {column}" if names is None else repr(str(names[column]))
+        low, high = float(network.input_low[column]), float(network.input_high[column])
+        return f"in row {number}, {name} is {row[column]:.6g}, and {low:.6g} to {high:.6g} were seen"
+
+    def warn(self) -> None:
+        """Say how many there were, if any."""
+        if self.n_far:
+            warnings.warn(
+                f"{self.n_far} of {self.n_rows} rows lie far outside the training data, and their "
+                f"predictions are guesses: {self.example}",
+                RangeWarning,
+                stacklevel=4,
+            )
