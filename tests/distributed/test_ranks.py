@@ -22,6 +22,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import r2_score
 
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, distributed, load
+from opgrow.checkpoints.identity import read_run
 from opgrow.checkpoints.interruption import Interruption
 from opgrow.checkpoints.records import read_record
 from opgrow.distributed.checkpoints import SharedFolder
@@ -159,7 +160,9 @@ def test_what_they_have_left_any_number_of_ranks_go_on_with(
 
 def test_a_signal_to_one_rank_saves_and_ends_all_of_them(found: Found, place: Path) -> None:
     assert found["ended:2"] == [{"error": "143"}] * 2
-    records = [read_record(file, None)[0] for file in (place / "ended:2" / "growth").glob("*.safetensors")]
+    growth = place / "ended:2" / "growth"
+    run = read_run(growth / "run.json").key
+    records = [read_record(file, run, None)[0] for file in growth.glob("*.safetensors")]
     assert not all(record.finished for record in records)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,13 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load, save
 from sklearn.datasets import make_classification, make_regression
 from torturer import FITS
 from typer.testing import CliRunner
 
 import opgrow
 from opgrow.checkpoints import folder as folder_module
+from opgrow.checkpoints import identity as identity_module
 from opgrow.checkpoints.codec import decode, encode
+from opgrow.checksums import seal, tensors_in
 from opgrow.cli import app
 from opgrow.tuning import TuningState
 
@@ -169,10 +173,10 @@ def test_another_fit_is_refused(cls, changes, data, message, tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_another_version_is_refused(tmp_path):
-    small(checkpoint_dir=tmp_path).fit(X, Y)
-    run = tmp_path / "run.json"
-    run.write_text(run.read_text().replace(f'"library": "{opgrow.__version__}"', '"library": "0.0.1"'))
+def test_another_version_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as older:
+        older.setattr(identity_module.Identity.__init__, "__defaults__", ("0.0.1", identity_module.FORMAT))
+        small(checkpoint_dir=tmp_path).fit(X, Y)
     with pytest.raises(ValueError, match=r"library 0\.0\.1, and this one has"):
         small(checkpoint_dir=tmp_path).fit(X, Y)
 
@@ -226,46 +230,126 @@ def _damages():
     def shorten(data):
         return data[: len(data) // 2]
 
-    def other_text(data):
-        return data.replace(b'\\"finished\\"', b'\\"Finished\\"')
-
     def other_shape(data):
         head = int.from_bytes(data[:8], "little")
         text = json.loads(data[8 : 8 + head])
-        name = next(n for n, about in text.items() if n != "__metadata__" and len(about["shape"]) == 2)
-        text[name]["shape"] = text[name]["shape"][::-1]
+        name = next(name for name in text if name != "__metadata__")
+        text[name]["shape"].insert(0, 1)
         new = json.dumps(text).encode()
         return len(new).to_bytes(8, "little") + new + data[8 + head :]
 
-    return {"shorter": shorten, "text": other_text, "shape": other_shape, "empty": lambda data: b""}
+    def flip(place):
+        def flipped(data):
+            found = bytearray(data)
+            found[int(place * (len(data) - 1))] ^= 1
+            return bytes(found)
+
+        return flipped
+
+    return {
+        "shorter": shorten,
+        "shape": other_shape,
+        "empty": lambda data: b"",
+        "longer": lambda data: data + b" ",
+        "a bit of the text": flip(0.1),
+        "a bit of an array": flip(0.98),
+        "the last bit": flip(1.0),
+        "an absurd header": lambda data: (10**15).to_bytes(8, "little") + data[8:],
+    }
 
 
-@pytest.mark.parametrize("damage", _damages())
-def test_a_damaged_file_is_refused_in_one_sentence(damage, tmp_path):
-    small(checkpoint_dir=tmp_path).fit(X, Y)
-    file = tmp_path / "network01-0001.safetensors"
-    file.write_bytes(_damages()[damage](file.read_bytes()))
-    with pytest.raises(ValueError, match="delete its folder to begin anew") as caught:
-        small(checkpoint_dir=tmp_path).fit(X, Y)
-    assert str(file) in str(caught.value)
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """The folders of two fits that are done, each of which has more than three files."""
+    folders = [tmp_path_factory.mktemp("fit") for _ in range(2)]
+    for seed, folder in enumerate(folders):
+        small(checkpoint_dir=folder, random_state=seed).fit(X, Y)
+    return folders
+
+
+def assert_refused(folder, name):
+    """In one sentence that names the file; nothing in the folder changes."""
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ValueError, match="delete the folder to start again") as caught:
+        small(checkpoint_dir=folder).fit(X, Y)
+    assert str(caught.value).startswith(f"{str(folder / name)!r} is damaged: ")
     assert "\n" not in str(caught.value)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("which", "damage"),
+    [
+        (which, damage)
+        for which in ("run.json", "network01-0001.safetensors", "last")
+        for damage in _damages()
+        if (which, damage) != ("run.json", "shape")  # there are no arrays in it
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_sentence(which, damage, grown, tmp_path):
+    folder = shutil.copytree(grown[0], tmp_path / "fit")
+    name = sorted(folder.glob("*.safetensors"))[-1].name if which == "last" else which
+    content = (folder / name).read_bytes()
+    found = _damages()[damage](content)
+    assert found != content
+    (folder / name).write_bytes(found)
+    assert_refused(folder, name)
+
+
+def test_a_whole_file_in_a_wrong_place_is_refused(grown, tmp_path):
+    folder = shutil.copytree(grown[0], tmp_path / "fit")
+    first, second, *_, last = sorted(folder.glob("*.safetensors"))
+    whole = {path: path.read_bytes() for path in folder.iterdir()}
+
+    def restore():
+        for path, content in whole.items():
+            path.write_bytes(content)
+
+    first.write_bytes(whole[second])
+    second.write_bytes(whole[first])
+    assert_refused(folder, first.name)
+    restore()
+    second.write_bytes((grown[1] / second.name).read_bytes())  # of another fit
+    assert_refused(folder, second.name)
+    restore()
+    (folder / "run.json").write_bytes((grown[1] / "run.json").read_bytes())
+    assert_refused(folder, first.name)
+    restore()
+    (folder / "network02-0001.safetensors").write_bytes(whole[first])
+    assert_refused(folder, "network02-0001.safetensors")
+    (folder / "network02-0001.safetensors").unlink()
+    second.unlink()
+    assert_refused(folder, second.name)
+    restore()
+    (folder / "run.json").unlink()
+    assert_refused(folder, "run.json")
+    restore()
+    last.unlink()  # which is no damage: the fit was cut off there
+    assert same(small(checkpoint_dir=folder).fit(X, Y), small().fit(X, Y))
+
+
+def test_a_checkpoint_without_checksums_is_refused(grown, tmp_path):
+    folder = shutil.copytree(grown[0], tmp_path / "fit")
+    run = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(run["identity"] | {"format": 1}, indent=1))
+    assert_refused(folder, "run.json")
 
 
 def test_no_array_of_another_shape_gets_to_the_kernels(tmp_path):
     """Every array of every file, one at a time, with a row more: an error each time, never a crash."""
-    from safetensors import safe_open
-    from safetensors.numpy import save
-
     checkpoint = tmp_path / "fit"
     opgrow.POPFastClassifier(**FITS["POPFast"][1], checkpoint_dir=checkpoint).fit(X, Y)
     refused = 0
+    run = identity_module.read_run(checkpoint / "run.json").key
     for file in sorted(checkpoint.glob("*.safetensors")):
         content = file.read_bytes()
-        with safe_open(file, framework="numpy") as opened:
-            about, arrays = opened.metadata(), {n: opened.get_tensor(n) for n in opened.keys()}  # noqa: SIM118
+        text, arrays = _text(file), load(content)
+        unsealed = text[: text.rindex(',"checksum"')] + "}"
         for name, array in arrays.items():
             longer = np.concatenate([array, array[:1]]) if len(array) else np.ones(3, array.dtype)
-            file.write_bytes(save(arrays | {name: longer}, metadata=about))
+            forged = arrays | {name: longer}
+            sealed = seal(unsealed, tensors_in(save(forged)), f"{run} {file.name}")
+            file.write_bytes(save(forged, metadata={"opgrow-checkpoint": sealed}))
             with pytest.raises(ValueError, match="expected"):
                 opgrow.POPFastClassifier(**FITS["POPFast"][1], checkpoint_dir=checkpoint).fit(X, Y)
             refused += 1

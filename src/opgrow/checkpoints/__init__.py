@@ -1,6 +1,7 @@
 """Growth that outlives its process: what is done is kept in a folder, and a later fit goes on from there."""
 
-from .folder import Folder, Identity, NoFolder, clear, holds_a_fit, kept_seed, opened
+from .folder import Folder, NoFolder, clear, holds_a_fit, kept_seed, opened
+from .identity import Identity
 from .interruption import Interrupted
 from .journal import Draft, Journal
 

@@ -2,31 +2,27 @@
 
 ``run.json`` says which fit it is; ``lock`` is held by the process that works on it; one ``.safetensors`` file
 holds each piece of work (`opgrow.checkpoints.journal`). A folder belongs to one fit: another one, or another
-process at the same time, is refused.
+process at the same time, is refused. So is a folder with a file that is damaged, missing or in a wrong place,
+before anything is done with the others.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .._version import __version__
-from ..atomic import write_atomically
-from .codec import decode, encode
+from .identity import Identity, Run, begin_run, read_run
 from .interruption import Interrupted, Interruption, listening
-from .journal import FileJournal, Journal
+from .journal import FileJournal, Journal, first_missing
 from .records import Record, damaged, read_record, write_record
 
 __all__ = [
     "Folder",
-    "Identity",
     "NoFolder",
     "claimed",
     "clear",
@@ -36,47 +32,7 @@ __all__ = [
     "working",
 ]
 
-FORMAT = 1
 _RUN, _LOCK = "run.json", "lock"
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which fit it is: texts by which it is told from others, and the seed that it was begun with.
-
-    A fit whose ``random_state`` is None goes on with the seed of the run that began it (``any_seed``).
-    """
-
-    estimator: str
-    backend: str
-    parameters: dict[str, str]
-    data: dict[str, str]
-    seed: int
-    any_seed: bool
-    library: str = __version__
-    format: int = FORMAT
-
-    def why_not(self, kept: Identity) -> str | None:
-        """Why a fit that was kept is not this one; None if it is."""
-        for name in ("format", "library", "estimator", "backend"):
-            mine, theirs = getattr(self, name), getattr(kept, name)
-            if mine != theirs:
-                return f"a fit with {name} {theirs}, and this one has {mine}"
-        for name in sorted({*self.parameters, *kept.parameters}):
-            mine, theirs = (which.parameters.get(name, "none") for which in (self, kept))
-            if mine != theirs:
-                return f"a fit with {name}={_short(theirs)}, and this one has {name}={_short(mine)}"
-        for name in sorted({*self.data, *kept.data}):
-            mine, theirs = (which.data.get(name, "none") for which in (self, kept))
-            if mine != theirs:
-                return f"a fit on other data: {name} was {theirs}, and is {mine}"
-        if not self.any_seed and self.seed != kept.seed:
-            return f"a fit with the seed {kept.seed}, and this one has {self.seed}"
-        return None
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 class NoFolder:
@@ -94,14 +50,14 @@ class Folder(NoFolder):
     Attributes
     ----------
     path : the folder; seconds : between two drafts of the same work, at most
-    seed : of the fit
+    seed : of the fit; run : a text that no other run has
     elapsed_before : seconds that earlier runs of the fit have taken
     interruption : whether the fit has been asked to end
     """
 
     def __init__(self, path: Path, seconds: float, interruption: Interruption) -> None:
         self.path, self.seconds, self.interruption = path, seconds, interruption
-        self.seed = 0
+        self.seed, self.run = 0, ""
         self.elapsed_before = 0.0
         self._started = time.perf_counter()
         self._guard, self._closed = threading.Lock(), False
@@ -118,17 +74,17 @@ class Folder(NoFolder):
 
     def read(self, path: Path, kind: Any) -> tuple[Record, Any] | None:
         """What a file says, if it is there."""
-        return read_record(path, kind) if path.exists() else None
+        return read_record(path, self.run, kind) if path.exists() else None
 
     def write(self, path: Path, record: Record, value: Any) -> None:
         """Write a file, unless the fit is over: threads of a fit that was ended may still work."""
         with self._guard:
             if not self._closed:
-                write_record(path, record, value)
+                write_record(path, self.run, record, value)
 
     def delete(self, prefix: str, since: str = "") -> None:
-        """Delete the files whose names begin so; of these the ones that come not before ``since``."""
-        for path in self.files(prefix):
+        """Delete the files whose names begin so, the last one first; only those not before ``since``."""
+        for path in reversed(self.files(prefix)):
             if path.name >= since:
                 path.unlink(missing_ok=True)
 
@@ -152,28 +108,44 @@ class Folder(NoFolder):
         """Begin the fit here, or find out that it was begun here."""
         for part in self.path.glob(".*.tmp"):  # what a process that was killed has left
             part.unlink(missing_ok=True)
-        run = self.path / _RUN
-        if not run.exists():
-            other = next((f.name for f in self.path.iterdir() if f.name != _LOCK), None)
-            if other is not None:
-                raise ValueError(
-                    f"{str(self.path)!r} holds {other!r} and no checkpoint: choose an empty folder, or one "
-                    "that does not exist."
-                )
-            write_atomically(run, json.dumps(encode(identity)[0], indent=1).encode())
-            self.seed = identity.seed
+        file = self.path / _RUN
+        if not file.exists():
+            self._check_empty()
+            self._take(begin_run(file, identity))
             return
-        try:
-            kept = decode(Identity, json.loads(run.read_text()), {})
-        except ValueError as error:
-            raise damaged(run, error) from error
-        why = identity.why_not(kept)
+        kept = read_run(file)
+        if kept.identity.format == identity.format:
+            self._take(kept)
+            self.elapsed_before = self._checked()
+        why = identity.why_not(kept.identity)
         if why is not None:
             raise ValueError(
-                f"{str(self.path)!r} holds {why}: choose another folder, or delete it to begin anew."
+                f"{str(self.path)!r} holds {why}: choose another folder, or delete it to start again."
             )
-        self.seed = kept.seed
-        self.elapsed_before = max((read_record(f, None)[0].elapsed for f in self.files()), default=0.0)
+
+    def _take(self, run: Run) -> None:
+        self.seed, self.run = run.identity.seed, run.key
+
+    def _check_empty(self) -> None:
+        work = next(iter(self.files("network")), None)
+        if work is not None:
+            raise damaged(self.path / _RUN, f"it is missing, though {work.name!r} is there")
+        other = next((file for file in self.path.iterdir() if file.name != _LOCK), None)
+        if other is not None:
+            raise ValueError(
+                f"{str(self.path)!r} holds {other.name!r} and no checkpoint: choose an empty folder, or one "
+                "that does not exist."
+            )
+
+    def _checked(self) -> float:
+        """Refuse what is damaged, and what has gaps; the seconds that the fit has taken by now."""
+        elapsed = 0.0
+        for file in self.files():
+            elapsed = max(elapsed, read_record(file, self.run, None)[0].elapsed)
+            missing = first_missing(file)
+            if missing is not None:
+                raise damaged(missing, f"it is missing, though {file.name!r}, which comes after it, is there")
+        return elapsed
 
 
 def holds_a_fit(path: str | os.PathLike[str]) -> bool:
@@ -184,7 +156,7 @@ def holds_a_fit(path: str | os.PathLike[str]) -> bool:
 def kept_seed(path: str | os.PathLike[str]) -> int | None:
     """The seed of the fit that a folder holds, if it holds one."""
     try:
-        return decode(Identity, json.loads((Path(path).expanduser() / _RUN).read_text()), {}).seed
+        return read_run(Path(path).expanduser() / _RUN).identity.seed
     except (OSError, ValueError):
         return None  # what is wrong is said when the folder is opened
 
@@ -192,7 +164,8 @@ def kept_seed(path: str | os.PathLike[str]) -> int | None:
 def clear(path: str | os.PathLike[str]) -> None:
     """Delete the files of a fit that is finished, and the folder if nothing else is in it."""
     place = Path(path)
-    for file in (*place.glob("network*.safetensors"), place / _RUN, place / _LOCK):
+    # The last piece of work first: whoever is cut off here leaves a checkpoint that is whole.
+    for file in (*sorted(place.glob("network*.safetensors"), reverse=True), place / _RUN, place / _LOCK):
         file.unlink(missing_ok=True)
     if not any(place.iterdir()):
         place.rmdir()

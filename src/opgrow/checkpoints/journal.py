@@ -21,10 +21,17 @@ from .records import Record, damaged
 if TYPE_CHECKING:
     from .folder import Folder
 
-__all__ = ["Draft", "FileDraft", "FileJournal", "Journal"]
+__all__ = ["Draft", "FileDraft", "FileJournal", "Journal", "first_missing"]
 
 Value = TypeVar("Value")
 Check = Callable[[Any], None]
+
+
+def first_missing(path: Path) -> Path | None:
+    """The piece of work before this one, if its file is not there: no work begins before the last is done."""
+    name, number = path.stem.split("-")[:2]
+    before = path.with_name(f"{name}-{int(number) - 1:04d}{path.suffix}")
+    return None if int(number) == 1 or before.exists() else before
 
 
 class Draft:

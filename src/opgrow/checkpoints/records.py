@@ -1,4 +1,8 @@
-"""One file of a checkpoint: a value, the seconds that it took, and whether its growth was stopped by then."""
+"""One file of a checkpoint: a value, the seconds that it took, and whether its growth was stopped by then.
+
+Its checksum covers all of that, and also its name and the run that it belongs to: a file that is whole but
+was swapped with another, or comes from another fit, is refused like one that is not whole.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,14 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from ..atomic import write_atomically
+from ..checksums import check_seal, seal, tensors_in
 from .codec import decode, encode
 
-__all__ = ["Record", "parse_record", "read_content", "read_record", "write_record"]
+__all__ = ["Record", "damaged", "parse_record", "read_content", "read_record", "write_record"]
 
 _KEY = "opgrow-checkpoint"
 #: Bytes of a file's header at most: it holds the history of a tuning, or what came of a search.
-_MAX_HEADER = 1 << 26
+_MAX_HEADER = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -39,46 +44,62 @@ class Record:
     stopped: str | None = None
 
 
-def write_record(path: Path, record: Record, value: Any) -> None:
-    """Write a file that is there as a whole or not at all."""
+def write_record(path: Path, run: str, record: Record, value: Any) -> None:
+    """Write a file that is there as a whole or not at all; ``run`` is the fit that it belongs to."""
     plain, arrays = encode(value)
     about, _ = encode(record)
     text = json.dumps({"record": about, "value": plain}, allow_nan=False, separators=(",", ":"))
-    write_atomically(path, safetensors.numpy.save(arrays, metadata={_KEY: text}))
+    sealed = seal(text, tensors_in(safetensors.numpy.save(arrays)), _place(path, run))
+    content = safetensors.numpy.save(arrays, metadata={_KEY: sealed})
+    _check_header(content[:8])
+    write_atomically(path, content)
 
 
-def read_record(path: Path, kind: Any) -> tuple[Record, Any]:
+def read_record(path: Path, run: str, kind: Any) -> tuple[Record, Any]:
     """What `write_record` wrote; ``kind`` is the value's type, None for the record alone."""
-    return parse_record(path, read_content(path, whole=kind is not None), kind)
+    return parse_record(path, read_content(path, run), kind)
 
 
-def read_content(path: Path, whole: bool = True) -> bytes:
-    """The bytes of a file, or those before its arrays."""
-    with path.open("rb") as file:
-        start = file.read(8)
-        size = int.from_bytes(start, "little")
-        return start + file.read(-1 if whole else min(size, _MAX_HEADER))
+def read_content(path: Path, run: str) -> bytes:
+    """The bytes of a file that is whole, in its place and of this run."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+            _check_header(start)
+            content = start + file.read()
+        check_seal(_description(content), tensors_in(content), _place(path, run))
+        return content
+    except (SafetensorError, ValueError, RecursionError) as error:
+        raise damaged(path, error) from error
 
 
 def parse_record(path: Path, content: bytes, kind: Any) -> tuple[Record, Any]:
-    """What the bytes of a file say; ``path`` is what an error calls it."""
+    """What the bytes of a file say, which `read_content` has found whole; ``path`` is what errors call it."""
     try:
         data = json.loads(_description(content))
         arrays = {} if kind is None else safetensors.numpy.load(content)
-        if not isinstance(data, dict) or data.keys() != {"record", "value"}:
+        if not isinstance(data, dict) or data.keys() != {"record", "value", "checksum"}:
             raise ValueError("its description is not complete")
         record = decode(Record, data["record"], {})
         return record, None if kind is None else decode(kind, data["value"], arrays)
-    except (SafetensorError, ValueError, KeyError, RecursionError) as error:
+    except (SafetensorError, ValueError, KeyError, OverflowError, RecursionError) as error:
         raise damaged(path, error) from error
+
+
+def _place(path: Path, run: str) -> str:
+    """What a file's checksum says beside its content, so that no other file can stand in for it."""
+    return f"{run} {path.name}"
+
+
+def _check_header(start: bytes) -> None:
+    size = int.from_bytes(start, "little")
+    if size > _MAX_HEADER:
+        raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
 
 
 def _description(content: bytes) -> str:
     """The text in a file's header, which `opgrow.checkpoints.codec` takes apart."""
-    size = int.from_bytes(content[:8], "little")
-    if size > _MAX_HEADER:
-        raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
-    header = json.loads(content[8 : 8 + size])
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     about = header.get("__metadata__") if isinstance(header, dict) else None
     text = about.get(_KEY) if isinstance(about, dict) else None
     if not isinstance(text, str):
@@ -89,7 +110,4 @@ def _description(content: bytes) -> str:
 def damaged(path: Path, why: Exception | str) -> ValueError:
     """The complaint about a file that a fit cannot go on from."""
     words = " ".join(str(why).split())[:300].rstrip(".")
-    return ValueError(
-        f"{str(path)!r} is no checkpoint that this fit can go on from: {words}; delete its folder to begin "
-        "anew."
-    )
+    return ValueError(f"{str(path)!r} is damaged: {words}; delete the folder to start again.")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..checkpoints.folder import Folder, Identity, claimed, working
+from ..checkpoints.folder import Folder, claimed, working
+from ..checkpoints.identity import Identity
 from ..checkpoints.interruption import Interruption
 from ..checkpoints.records import Record, parse_record, read_content
 
@@ -36,7 +37,7 @@ class SharedFolder(Folder):
 
     def read(self, path: Path, kind: Any) -> tuple[Record, Any] | None:
         there = self.writes and path.exists()
-        content = self.ranks.together(lambda: read_content(path) if there else None)
+        content = self.ranks.together(lambda: read_content(path, self.run) if there else None)
         content = self.group.content(content, _PURPOSE)
         return None if content is None else parse_record(path, content, kind)
 
