@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from tiny_estimators import NAMES, digest, rows, tiny
 
 import opgrow
+from opgrow.kernels.threads import run_all
 
 SCRIPT = Path(__file__).with_name("concurrent_fits.py")
 #: Far more than it takes: whoever needs longer waits for something that does not come.
@@ -107,3 +110,38 @@ def test_what_a_fit_changes_of_its_process_is_given_back_after_an_error():
         with pytest.raises(ValueError, match="too large"):
             tiny("PLNRegressor").fit(x * 0 + 5e307 * (x > 0), y)
     assert torch.get_num_threads() == n_threads
+
+
+def _waits_for_a_future(frame):
+    inner, outer = frame.f_code.co_filename, frame.f_back and frame.f_back.f_back
+    files = [f.f_code.co_filename for f in (frame.f_back, outer) if f is not None]
+    return inner.endswith("threading.py") and any(file.endswith("futures/_base.py") for file in files)
+
+
+def test_an_exception_reaches_a_thread_that_waits_for_others():
+    """As somebody who cancels a fit in a thread, or Jupyter, raises it."""
+    began, go_on, ended = threading.Event(), threading.Event(), []
+
+    def task():
+        began.set()
+        go_on.wait(PATIENCE)
+
+    def work():
+        try:
+            run_all([task, task], 2)
+        except KeyboardInterrupt:
+            ended.append("interrupted")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert began.wait(PATIENCE)
+        while not _waits_for_a_future(sys._current_frames()[thread.ident]):
+            pass
+        exception = ctypes.py_object(KeyboardInterrupt)
+        assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), exception) == 1
+        thread.join(PATIENCE / 4)
+        assert ended == ["interrupted"]
+    finally:
+        go_on.set()
+        thread.join()

@@ -16,9 +16,12 @@ from torch import Tensor
 
 from ..operators import OperatorSet
 from . import reference
+from .cache_folder import choose_cache_folder
 from .threads import map_rows
 
 __all__ = ["compiled_features", "features", "reference"]
+
+choose_cache_folder()  # before any kernel is imported
 
 #: Rows handed to a thread at once.
 _CHUNK_ROWS = 4096

@@ -24,6 +24,8 @@ from ..checkpoints.interruption import Interrupted
 __all__ = ["map_rows", "run_all", "single_threaded_libraries", "stream"]
 
 Result = TypeVar("Result")
+#: Seconds that a thread waits for another before it looks up: no exception reaches one that only waits.
+_LOOK_UP = 0.05
 
 
 @lru_cache(maxsize=8)
@@ -44,12 +46,18 @@ def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Re
         for task in tasks:
             waiting.append(pool.submit(task))
             if len(waiting) > n_threads:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft())
     except Interrupted:  # the others save, too, where they are
         wait([future for future in waiting if not future.cancel()])
         raise
+
+
+def _result(future: Future[Result]) -> Result:
+    while not future.done():
+        wait([future], _LOOK_UP)
+    return future.result()
 
 
 def run_all(tasks: Iterable[Callable[[], Any]], n_threads: int) -> list[Any]:
