@@ -52,7 +52,7 @@ class MissingTool(Exception):
 
 @dataclass
 class Block:
-    """A fenced block: where its text stands in the page, and why it is not run, if so."""
+    """A fenced block: where its text is in the page, and why it is not run, if so."""
 
     language: str
     code: str
@@ -90,7 +90,7 @@ class Page:
         return [shlex.split(text) for text in _INLINE.findall(self.text)]
 
     def run(self, block: Block) -> str:
-        """Run a block in the working folder; what it printed. Commands stand in front of their output."""
+        """Run a block in the working folder; what it printed. Commands come before their output."""
         if block.language == "python":
             return self._run_python(block)
         if block.language == "console":

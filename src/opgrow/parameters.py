@@ -80,8 +80,8 @@ PARAMETERS = {
     "target": """float or None
         Value of the criterion with which the growth ends.""",
     "loss": """{"auto", "cross_entropy", "mse"} or callable
-        What tuning descends. "auto" is "cross_entropy" for classification and "mse" for regression. A
-        callable takes outputs and targets, both (n, outputs), and returns one loss per row.""",
+        The loss that tuning minimises. "auto" is "cross_entropy" for classification and "mse" for
+        regression. A callable takes outputs and targets, both (n, outputs), and returns one loss per row.""",
     "learning_rates, epochs": """sequences of float and int
         Schedule of the tuning of a block.""",
     "patience": """int or None

@@ -145,7 +145,7 @@ class _Batch:
 
     @torch.no_grad()
     def _step(self) -> np.ndarray:
-        """A step of the optimiser; which candidates sit it out, because their gradient is not finite."""
+        """A step of the optimiser; which candidates skip it, because their gradient is not finite."""
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         bad = torch.zeros(len(self.members), dtype=torch.bool, device=self.device)
         for gradient in gradients:

@@ -108,7 +108,7 @@ class Alone:
     def checkpoint(
         self, path: str | os.PathLike[str], seconds: float, identity: Identity
     ) -> AbstractContextManager[Folder]:
-        """The folder of a fit that can be gone on with."""
+        """The folder of a fit that can be resumed."""
         return opened(path, seconds, identity)
 
 

@@ -55,7 +55,7 @@ def _intro(study: Study, command: str) -> str:
     if study.inner:
         chosen += " Everything happened within the training rows; no test row was used."
     else:
-        chosen += " Figures of the HeMLGOP paper stand in brackets where its data is the same."
+        chosen += " Figures of the HeMLGOP paper are in brackets where its data is the same."
     return (
         f"<h1>{escape(', '.join(study.datasets))}</h1>\n{warning}"
         f"<p>Splits of a small dataset: {study.n_splits or rules.small_splits}; "

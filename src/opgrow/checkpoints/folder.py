@@ -1,4 +1,4 @@
-"""The folder of a fit that can be gone on with.
+"""The folder of a fit that can be resumed.
 
 ``run.json`` says which fit it is; ``lock`` is held by the process that works on it; one ``.safetensors`` file
 holds each piece of work (`opgrow.checkpoints.journal`). A folder belongs to one fit: another one, or another

@@ -32,7 +32,7 @@ class Record:
     Attributes
     ----------
     title : what the piece of work is
-    finished : whether it is done, or to be gone on with
+    finished : whether it is done, or to be resumed
     seconds : that it has taken; elapsed : since the fit began, over all its runs
     stopped : why the growth was ended by then, or None
     """

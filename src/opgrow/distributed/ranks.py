@@ -27,7 +27,7 @@ __all__ = ["SharedRanks"]
 Result = TypeVar("Result")
 #: Parameters that may be others on each rank.
 _OF_A_RANK = ("callbacks", "device", "n_jobs", "verbose")
-#: Where functions lie in memory, which is nobody's business.
+#: Where functions lie in memory, which differs between processes and says nothing.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 #: Errors that a rank tells the others of, by their names; an error counts as the first that it is one of.
 _TOLD = {e.__name__: e for e in (BlockingIOError, NotADirectoryError, OSError, TypeError, ValueError)}
@@ -80,7 +80,7 @@ class SharedRanks(Alone):
         self._compare(facts)
 
     def _compare(self, facts: dict[str, Any]) -> None:
-        """Refuse ranks of different minds; the message says what the first two differ in."""
+        """Refuse ranks that disagree; the message says what the first two differ in."""
         said = [json.loads(text) for text in self.group.texts(json.dumps(facts), "facts")]
         for rank, other in enumerate(said):
             for what, value in said[0].items():

@@ -23,7 +23,7 @@ def criterion_of(p: Any, classification: bool) -> str:
 
 
 def loss_of(p: Any, classification: bool) -> Loss:
-    """What tuning descends."""
+    """The loss that tuning minimises."""
     loss = ("cross_entropy" if classification else "mse") if is_auto(p.loss) else p.loss
     if not callable(loss):
         losses = ("mse", "cross_entropy") if classification else ("mse",)

@@ -155,8 +155,8 @@ def _curves(steps: Sequence[GrowthStep], criterion: str, suffix: str) -> list[st
         figure(
             f"validation{suffix}",
             lines(validation, "epoch", _worded(criterion)),
-            "The score meanwhile. A dot marks the epoch that was kept; without a dot, the start was. "
-            "Fine-tuning is dashed.",
+            "The score meanwhile. A dot marks the epoch that was kept. If there is no dot, the starting "
+            "point was kept. Fine-tuning is dashed.",
         ),
         "</div>",
     ]
