@@ -10,9 +10,10 @@ COUNT ?= 10000
 KILLS ?= 200
 EXAMPLES ?= 5000
 SEED ?= 0
+CPUS ?= generic haswell skylake-avx512
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz properties torture audit docs lint format clean
+.PHONY: help env demo test fuzz properties torture cpus audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ properties: env  ## try 5,000 generated inputs on estimators and commands (EXAMP
 
 torture: env  ## kill 200 fits at random moments, resume them, compare the networks (KILLS=..., SEED=...)
 	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
+
+cpus: env  ## run the numerical tests with code for other CPUs (CPUS="generic haswell")
+	@$(BIN)/python .ci/cpus.py "$(CPUS)" $(PYTEST_ARGS)
 
 audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
 	@$(BIN)/python .ci/audit.py constraints.txt

@@ -19,6 +19,8 @@ from opgrow.operators import operator_sets
 from opgrow.scores import Score, evaluate
 from opgrow.search import SearchSettings
 
+pytestmark = pytest.mark.cpu
+
 SETS = tuple(
     operator_sets(
         nodal=("multiplication", "harmonic", "gaussian"), pool=("sum", "maximum"), activation=("tanh", "relu")

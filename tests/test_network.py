@@ -13,6 +13,8 @@ from torch import nn
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
 from opgrow.operators import register_activation, unregister
 
+pytestmark = pytest.mark.cpu
+
 
 def perceptrons(*widths, activation="sigmoid"):
     operator_set = OperatorSet("multiplication", "sum", activation)

@@ -27,6 +27,8 @@ from opgrow.operators import register_activation, register_nodal, register_pool,
 from opgrow.population import Member, draw_start, train_population
 from opgrow.scores import CRITERIA, Score, evaluate
 
+pytestmark = pytest.mark.cpu
+
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 NODALS = ("multiplication", "exponential", "harmonic", "quadratic", "gaussian", "dog")
 POOLS = ("sum", "correlation1", "correlation2", "maximum")

@@ -16,6 +16,8 @@ from opgrow.operators import register_nodal, unregister
 from opgrow.search import SearchSettings, search
 from opgrow.statistics import Rows
 
+pytestmark = pytest.mark.cpu
+
 RIDGE = 0.5
 M = 5
 SETS = [OperatorSet("harmonic", p, a) for p in ("sum", "correlation1", "maximum") for a in ("tanh", "elu")]

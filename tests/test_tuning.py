@@ -13,6 +13,8 @@ from opgrow.operators import library, register_activation, unregister
 from opgrow.scores import evaluate, row_losses
 from opgrow.tuning import HostSession, tune
 
+pytestmark = pytest.mark.cpu
+
 
 def reference_engine(shape, theta, rows, settings):
     return engines.ReferenceEngine(shape, torch.from_numpy(theta), rows.tensors(), settings)

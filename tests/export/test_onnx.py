@@ -124,6 +124,7 @@ def assert_same_predictions(estimator: Any, model: onnxruntime.InferenceSession,
 # --- every estimator ---
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_every_estimator_agrees_with_onnxruntime_on_fresh_rows(name: str, tmp_path: Path) -> None:
     x, y = CLASSES if name.endswith("Classifier") else NUMBERS
@@ -134,6 +135,7 @@ def test_every_estimator_agrees_with_onnxruntime_on_fresh_rows(name: str, tmp_pa
         assert_same_predictions(estimator, model, fresh(x, n_rows))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("operators", [{}, PERCEPTRONS], ids=["all", "perceptrons"])
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
 def test_both_kinds_of_probabilities(loss: str, operators: dict[str, Any], tmp_path: Path) -> None:
@@ -167,6 +169,7 @@ def test_several_targets(single: bool, tmp_path: Path) -> None:
     np.testing.assert_allclose(found / y.std(axis=0), expected / y.std(axis=0), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.cpu
 def test_averages_of_networks_and_custom_losses(tmp_path: Path) -> None:
     x, y = CLASSES
     estimator = quick("HeMLGOPClassifier", n_estimators=3, max_layers=1).fit(x, y)
@@ -285,6 +288,7 @@ NETWORKS = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("float16", [False, True])
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_every_kind_of_network(
@@ -316,6 +320,7 @@ def test_rows_of_zeros_stay_zeros_under_a_unit_norm(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 4, 5, 6, 7, 30])
 def test_chunks_of_rows_do_not_show(n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = randomized(NETWORKS["blocks of all kinds"]())
@@ -339,6 +344,7 @@ def offset_data(dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return (z + np.array([far, -far, 0])).astype(dtype), np.sin(z[:, 0]) + z[:, 1]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_large_offsets_cost_no_digits_in_the_type_of_the_data(dtype: str, tmp_path: Path) -> None:
     x, y = offset_data(np.dtype(dtype))

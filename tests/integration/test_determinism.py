@@ -14,6 +14,8 @@ from sklearn.base import clone
 import opgrow
 from opgrow import HeMLGOPClassifier
 
+pytestmark = pytest.mark.cpu
+
 SCRIPT = """
 import hashlib
 import numpy as np

@@ -12,6 +12,8 @@ from opgrow import OperatorSet, kernels
 from opgrow.kernels import cpu, reference
 from opgrow.operators import library
 
+pytestmark = pytest.mark.cpu
+
 TOLERANCE = 1e-4
 SETS = sorted({*library("paper"), *library("pygop")})
 NODALS = sorted({s.nodal for s in SETS})

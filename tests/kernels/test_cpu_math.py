@@ -8,6 +8,8 @@ from numba import njit, vectorize
 
 from opgrow.kernels import cpu_math
 
+pytestmark = pytest.mark.cpu
+
 
 def over_array(function):
     return vectorize(["float32(float32)"], nopython=True)(function)

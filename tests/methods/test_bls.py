@@ -21,6 +21,8 @@ from opgrow.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
 from opgrow.scores import evaluate
 
+pytestmark = pytest.mark.cpu
+
 SMALL = {"n_min": 12, "n_step": 6, "max_neurons": 24, "window_size": 5, "random_state": 0}
 BOTH = pytest.mark.parametrize("cls", [BLSClassifier, BLSRegressor], ids=lambda c: c.__name__)
 

@@ -21,6 +21,8 @@ from opgrow.growth import Problem
 from opgrow.methods.pln import PLNSettings
 from opgrow.scores import evaluate
 
+pytestmark = pytest.mark.cpu
+
 RELU = OperatorSet("multiplication", "sum", "relu")
 #: Every step and layer is kept, so that there is something to look at.
 ALWAYS = {"block_threshold": -np.inf, "layer_threshold": -np.inf}

@@ -32,6 +32,8 @@ from opgrow.population import draw_start
 from opgrow.progress import Progress
 from opgrow.scores import CRITERIA, evaluate
 
+pytestmark = pytest.mark.cpu
+
 FAMILY = {m.name: m for m in (methods.POP, methods.POPFAST, methods.POPMEMO, methods.POPMEMH, methods.PMLP)}
 ESTIMATORS = [getattr(opgrow, name + kind) for name in FAMILY for kind in ("Classifier", "Regressor")]
 CLASSIFIERS = [cls for cls in ESTIMATORS if cls.__name__.endswith("Classifier")]
@@ -784,11 +786,11 @@ def test_pop_predicts_targets_far_below_the_mean():
     y = 100 + 20 * (x @ [1.0, -2.0, 0.5])
     sets = [("multiplication", "sum", name) for name in ("tanh", "elu", "relu")]
     model = POPRegressor(widths=(10,), operators=sets, random_state=0).fit(x, y)
-    assert model.score(x, y) > 0.98
+    assert model.score(x, y) > 0.95
     assert (y.mean() - model.predict(x).min()) / y.std() > 2
     both = np.stack([y, 7 - 50 * y], axis=1)
     model = POPRegressor(widths=(10,), operators=sets, validation_fraction=0.0, random_state=0).fit(x, both)
-    assert model.score(x, both) > 0.98
+    assert model.score(x, both) > 0.95
     scale = np.abs(y - y.mean()).max() / 0.8
     np.testing.assert_allclose(model.network_.output_scale.numpy(), [scale, 50 * scale])
 

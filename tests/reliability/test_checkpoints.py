@@ -100,6 +100,7 @@ def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(name, ever
     assert not any("part" in name or name.endswith(".tmp") for name in left)
 
 
+@pytest.mark.cpu
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     small(checkpoint_dir=tmp_path).fit(X, Y)
     monkeypatch.setattr("opgrow.methods.hemlgop.search", lambda *a: pytest.fail("searched again"))
@@ -477,6 +478,7 @@ OPTIONS = (
 RATES = ("-p", "learning_rates=[0.01,0.001]", "-q")
 
 
+@pytest.mark.cpu
 def test_the_command_goes_on_where_it_was_cut_off(table, tmp_path, cut_after):
     model, whole = tmp_path / "model.safetensors", tmp_path / "whole.safetensors"
     assert _run("fit", table, "-o", whole, *OPTIONS, *RATES).exit_code == 0
