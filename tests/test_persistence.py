@@ -917,6 +917,29 @@ def test_what_could_not_be_read_is_not_written(fitted: Any, tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("constant", "what"), [("MAX_LAYERS", "layers"), ("MAX_BLOCKS", "blocks")])
+def test_layers_and_blocks_are_bounded_before_modules_are_made(
+    constant: str, what: str, fitted: Any, path: Path, monkeypatch: Any
+) -> None:
+    description, tensors = contents(path)
+    layer = description["layers"][0]
+    many = [layer] * 1001 if what == "layers" else [layer[:1] * 10_001]
+    rewrite(path, description | {"layers": many}, tensors)
+    monkeypatch.setattr(record, "Block", lambda *_, **__: pytest.fail("it was made"))
+    assert_refused_in_one_sentence(path, rf"has \d+ {what}, and a model file holds at most \d+")
+    monkeypatch.undo()
+    monkeypatch.setattr(record, constant, 0)
+    with pytest.raises(ValueError, match=f"{what}, and a model file holds at most 0"):
+        fitted.save(path.with_name("other.safetensors"))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_tensors_are_counted_before_they_are_read(path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(persistence, "_MAX_TENSORS", 3)
+    monkeypatch.setattr(persistence, "check_seal", lambda *_: pytest.fail("they were read"))
+    assert_refused_in_one_sentence(path, r"it has \d+ tensors, and at most 3 are allowed")
+
+
 def test_a_header_is_bounded_before_it_is_read(path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(persistence, "_MAX_HEADER", 1000)
     assert_refused_in_one_sentence(path, "its header has .* bytes, and at most 1000 are allowed")

@@ -44,6 +44,8 @@ KEY = "opgrow"
 #: Bytes of the file's header at most; it holds the text, in which quotation marks take two, and the names and
 #: shapes of the tensors.
 _MAX_HEADER = 2 * record.MAX_TEXT
+#: Tensors of a file at most: seven for each block, and some of the network.
+_MAX_TENSORS = 7 * record.MAX_BLOCKS + 50
 #: Longest explanation of what is wrong with a file.
 _MAX_WHY = 300
 
@@ -206,13 +208,16 @@ def _read(path: Path) -> ModelFile:
         text = (file.metadata() or {}).get(KEY)
         if text is None:
             raise ValueError("it has no description of an opgrow model")
+        names = list(file.keys())
+        if len(names) > _MAX_TENSORS:
+            raise ValueError(f"it has {len(names)} tensors, and at most {_MAX_TENSORS} are allowed")
         if is_sealed(text):
             _check(file, text)
         data = record.parse(text)
-        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        slices = {name: file.get_slice(name) for name in names}
         record.check_tensors(data, {n: (s.get_dtype(), s.get_shape()) for n, s in slices.items()})
         # Clones, because what the file hands out is a view of it, and ends when somebody shortens the file.
-        tensors = {name: file.get_tensor(name).clone() for name in slices}
+        tensors = {name: file.get_tensor(name).clone() for name in names}
     estimator = record.restore(data, tensors)
     encoder = None
     if data.get("table") is not None:

@@ -5,7 +5,8 @@ the fixed list of this package's estimators and in the registry of operators, an
 anything allocate: sizes are first compared with the tensors that the file really holds. Whatever is wrong
 becomes one ValueError that says what; `opgrow.persistence` adds which file it was.
 
-The text is bounded, too, because parsed JSON takes up to thirty times as much memory.
+The text is bounded, too, because parsed JSON takes up to thirty times as much memory, and so are layers and
+blocks, because a module of torch takes many times as much memory and time as its few numbers.
 
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
@@ -51,6 +52,8 @@ SEALED = 3
 N_CANDIDATES = 5
 #: Characters of the text at most; one with 100,000 features and their names has two million.
 MAX_TEXT = 1 << 23
+#: Layers of a network at most, and blocks of all of them: hundreds of times what the defaults can grow.
+MAX_LAYERS, MAX_BLOCKS = 1000, 10_000
 #: Lists within lists that a parameter may have.
 _MAX_DEPTH = 20
 #: Characters of a class label at most, and of all of them, each as long as the longest: so numpy stores them.
@@ -99,6 +102,7 @@ def describe(estimator: Any) -> dict[str, Any]:
     times larger than the network.
     """
     network = estimator.network_
+    _check_number_of_blocks([list(layer) for layer in network.layers])
     return {
         "format": FORMAT,
         "library": __version__,
@@ -269,7 +273,9 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         shapes["sample"] = (n_rows, n_inputs)
     broad = _of_type(record, "broad", bool)
     width, widths = n_inputs, []
-    for i, layer in enumerate(_of_type(record, "layers", list)):
+    layers = _of_type(record, "layers", list)
+    _check_number_of_blocks(layers)
+    for i, layer in enumerate(layers):
         _require(isinstance(layer, list) and layer, f"layer {i + 1} is not a list of blocks")
         neurons = 0
         for j, block in enumerate(layer):
@@ -294,6 +300,12 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
     _check_registered(_operator_names(record["head"]))
     return shapes | {"head.weight": (width, n_outputs), "head.bias": (n_outputs,)}
+
+
+def _check_number_of_blocks(layers: list[Any]) -> None:
+    blocks = sum(len(layer) for layer in layers if isinstance(layer, list))
+    for what, number, most in (("layers", len(layers), MAX_LAYERS), ("blocks", blocks, MAX_BLOCKS)):
+        _require(number <= most, f"the network has {number} {what}, and a model file holds at most {most}")
 
 
 def _check_block(block: Any, where: str) -> tuple[int, int]:
