@@ -9,11 +9,12 @@ PYTEST_ARGS ?=
 COUNT ?= 10000
 KILLS ?= 200
 EXAMPLES ?= 5000
+MINUTES ?= 30
 SEED ?= 0
 CPUS ?= generic haswell skylake-avx512
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz properties torture cpus audit docs lint format clean
+.PHONY: help env demo test fuzz properties torture attack cpus audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,10 @@ properties: env  ## try 5,000 generated inputs on estimators and commands (EXAMP
 
 torture: env  ## kill 200 fits at random moments, resume them, compare the networks (KILLS=..., SEED=...)
 	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
+
+attack: env  ## damage and forge models, checkpoints and tables, and try exports on extreme rows (MINUTES=30, SEED=...)
+	@$(WARM_UP) fit && $(WARM_UP) population
+	$(BIN)/python tests/attack/attack.py --minutes $(MINUTES) --seed $(SEED)
 
 cpus: env  ## run the numerical tests with code for other CPUs (CPUS="generic haswell")
 	@$(BIN)/python .ci/cpus.py "$(CPUS)" $(PYTEST_ARGS)

@@ -1,0 +1,27 @@
+"""The short form of ``make attack``: nothing is silently wrong, and nothing crashes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("attack.py")
+
+
+@pytest.mark.parametrize(
+    ("target", "count", "outcomes"),
+    [
+        ("models", 120, ("refused", "forged and refused", "forged and works")),
+        ("checkpoints", 30, ("refused", "resumed to the same network")),
+        ("tables", 60, ("fit refused", "fit works", "predict works")),
+    ],
+)
+def test_nothing_is_silently_wrong(target, count, outcomes):
+    order = [sys.executable, str(SCRIPT), target, f"--count={count}"]
+    done = subprocess.run(order, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", 0 wrong" in done.stdout
+    assert all(outcome in done.stdout for outcome in outcomes), done.stdout  # all sides were reached
