@@ -7,11 +7,13 @@ import gzip
 import json
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -19,8 +21,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from opgrow.data import Table, TableEncoder, infer_task, read_table
-from opgrow.data import files as table_files
+import opgrow
+from opgrow.data import Table, TableEncoder, TableWarning, csv_files, guess_task, infer_task, read_table
 
 
 @pytest.fixture
@@ -97,11 +99,39 @@ def test_data_frame_columns_of_every_usual_dtype():
     ],
     ids=["timestamps", "zoned", "periods", "dates", "numpy"],
 )
-def test_dates_are_refused_with_the_columns_name(dates):
-    with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
-        Table.from_any({"when": dates})
-    with pytest.raises(ValueError, match="Column 'when' holds dates or times"):
-        Table.from_any(pd.DataFrame({"when": dates}))
+def test_dates_are_refused_by_the_encoder_and_can_be_left_out(dates):
+    for data in ({"when": dates, "n": [1, 2]}, pd.DataFrame({"when": dates, "n": [1, 2]})):
+        with pytest.raises(ValueError, match="Column 'when' holds dates or times, such as '20.*--drop"):
+            TableEncoder().fit(data)
+        assert TableEncoder().fit_transform(Table.from_any(data).drop("when")).tolist() == [[1], [2]]
+        names = TableEncoder(text=["when"]).fit(data).get_feature_names_out()
+        assert names[0].startswith("when=2020-01-01")
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        (["2024-05-31", "2024-06-01"], True),
+        (["2024-05-31 12:30", None, "2024-05-31T12:30:59.5Z"], True),
+        (["31.05.2024", "1.6.2024"], True),
+        (["5/31/24", "6/1/24"], True),
+        (["2024/05/31"], True),
+        (["12:30", "23:59:59"], True),
+        ([datetime.timedelta(days=3, hours=1), datetime.timedelta(days=1)], True),
+        (np.array([3, 4], dtype="timedelta64[h]"), True),
+        (["2024-05-31", "soon"], False),
+        (["1.2.3.4", "1.2.3.5"], False),
+        (["12", "2024"], False),
+        (["1/2", "3/4"], False),
+    ],
+)
+def test_texts_that_are_dates_or_times(values, refused):
+    table = {"when": values}
+    if refused:
+        with pytest.raises(ValueError, match="holds dates or times"):
+            TableEncoder().fit(table)
+    else:
+        assert TableEncoder().fit(table).columns_[0].categories
 
 
 def test_a_masked_array_does_not_lose_its_mask():
@@ -145,6 +175,12 @@ def test_what_is_no_table_is_refused(data, message):
         ([True, False], "classification"),
         (np.arange(20), "classification"),
         (np.arange(21), "regression"),
+        (np.repeat(np.arange(26), 5), "classification"),  # codes from 0
+        (np.repeat(np.arange(1, 101), 9), "classification"),  # codes from 1
+        (np.repeat(np.arange(26), 4), "regression"),  # too few rows each
+        (np.repeat(np.arange(2, 28), 9), "regression"),  # codes do not begin at 2
+        (np.repeat(np.arange(0, 52, 2), 9), "regression"),  # gaps
+        (np.repeat(np.arange(26), np.arange(5, 31)), "regression"),  # the rarest is too rare
         ([0.0, 1.0, None], "classification"),
         ([0.5, 1.0], "regression"),
         ([1.0, np.inf], "regression"),
@@ -153,6 +189,14 @@ def test_what_is_no_table_is_refused(data, message):
 )
 def test_infer_task(column, task):
     assert infer_task(column) == task
+
+
+def test_the_guess_says_why():
+    assert guess_task(["a", "b"]).reason == "it holds text"
+    assert guess_task([0.5, 3]).reason == "it holds numbers that are not whole, such as 0.5"
+    assert "2 different whole numbers" in guess_task([0, 1]).reason
+    assert "from 0 to 25" in guess_task(np.repeat(np.arange(26), 5)).reason
+    assert "21 different whole numbers" in guess_task(np.arange(21)).reason
 
 
 def test_infer_task_needs_a_value():
@@ -179,6 +223,50 @@ def test_csv_of_numbers_only(write):
     assert_same(read_table(write("a\n1\n2\n")), {"a": [1, 2]})
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas_are_recognised(write, delimiter):
+    rows = ["a;b;c;d", "1,5;2;x,y;", "-2e3;3;z;,5", "?;4;z;1,"]
+    table = read_table(write("\n".join(rows).replace(";", delimiter)))
+    expected = {"a": [1.5, -2000, np.nan], "b": [2, 3, 4], "c": ["x,y", "z", "z"], "d": [np.nan, 0.5, 1]}
+    assert_same(table, expected)
+    assert "decimal comma" in str(table.read_as)
+    kept = read_table(table_path := write("a;b\n1,5;2\n2,5;3\n"), decimal=".")
+    assert_same(kept, {"a": ["1,5", "2,5"], "b": [2, 3]})
+    assert_same(read_table(table_path, text=["a"]), {"a": ["1,5", "2,5"], "b": [2, 3]})
+    assert_same(read_table(write('a,b\n"1,5",2\n'), decimal=","), {"a": [1.5], "b": [2]})
+    with pytest.raises(ValueError, match="decimal must be '.' or ',', got ';'"):
+        read_table(table_path, decimal=";")
+
+
+def test_a_file_without_header_keeps_all_its_rows_when_told(write):
+    path = write("5.1,setosa\n4.9,virginica\n")
+    table = read_table(path, header=False)
+    assert_same(table, {"x0": [5.1, 4.9], "x1": ["setosa", "virginica"]})
+    assert "no header" in str(table.read_as)
+    assert_same(read_table(path, header=True), {"5.1": [4.9], "setosa": ["virginica"]})
+    assert_same(read_table(write("1,2\n3,4\n"), header=False), {"x0": [1, 3], "x1": [2, 4]})
+    with pytest.raises(ValueError, match="Line 2 of .* has 1 fields: expected 2, as many as the first row"):
+        read_table(write("a,2\n3\n"), header=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["0,1,2\n5,6,7\n", "country,1990,1991\nA,1,2\n", "a,b\na,1\n", "a,b\nx,y\nz,y\n", "0\n5\n"]
+)
+def test_names_that_are_numbers_or_texts_are_names(write, text):
+    table = read_table(write(text))
+    assert table.names == text.split("\n")[0].split(",")
+    assert table.read_as.header
+
+
+def test_columns_are_kept_as_text_if_told(write, tmp_path):
+    path = write("zip,n\n007,1\n08,2\n")
+    assert_same(read_table(path, text=["zip", "absent"]), {"zip": ["007", "08"], "n": [1, 2]})
+    np.savez(tmp_path / "a.npz", X=np.array([[7.0, 0.5]]))
+    assert_same(read_table(tmp_path / "a.npz", text=["x0"]), {"x0": ["7"], "x1": [0.5]})
+    with pytest.raises(ValueError, match="is no CSV file"):
+        read_table(tmp_path / "a.npz", header=False)
+
+
 def test_csv_missing_values(write):
     path = write("n,t,gone\n1,a,\n,,NA\nNA,NA,\nNaN,NaN,?\nnan,nan,\nnull,null,\n?,?,\n")
     missing = [None] * 6
@@ -192,7 +280,7 @@ def test_csv_numbers_are_only_what_reads_as_one(write):
 
 
 def test_text_far_below_numbers_keeps_what_stood_above(write, monkeypatch):
-    monkeypatch.setattr(table_files, "BLOCK_CELLS", 4)
+    monkeypatch.setattr(csv_files, "BLOCK_CELLS", 4)
     path = write("code,n\n007,1\n08,2\n9,3\n?,\nA1,5\n")
     assert_same(read_table(path), {"code": ["007", "08", "9", None, "A1"], "n": [1, 2, 3, np.nan, 5]})
 
@@ -223,8 +311,17 @@ def test_csv_keeps_every_digit_on_both_paths(values, tmp_path_factory):
         ("\n \n", "is empty: expected a header row"),
         ("a,b\n", "has no data rows"),
         ("a,b,a\n1,2,3\n", "more than one column named 'a'"),
-        (",b\n0,2\n", "Column 1 in the header of .* has no name"),
-        ("1.5,2\n3,4\n", "has no header row"),
+        ("a,b,a\n1,2,3\n", "more than one column named 'a': rename one, or say .*--no-header"),
+        (",b\n0,2\n", r"Column 1 in the header of .* has no name: .*index=False.*--no-header"),
+        ("1.5,2\n3,4\n", "has no header row.* names the columns x0 to x1"),
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "has no header row.*--no-header.*--header"),
+        ("7,setosa\n4,virginica\n", "has no header row"),
+        ("high,low\nlow,low\nhigh,low\nlow,high\n", "first row has values that are also below it"),
+        (
+            'n,price\n1,"1,234"\n2,"5,6"\n',
+            r"Column 'price' .* numbers with commas, such as '1,234'.*--decimal ,",
+        ),
+        ("n;m\n1,5;2.5\n", "Column 'n' .* numbers with commas, such as '1,5'"),
         ("a,b\n1,2\n3\n", "Line 3 of .* has 1 fields: expected 2"),
         ("a,b\n1,2\n\nx,4,5\n", "Line 4 of .* has 3 fields: expected 2"),
         ("a,b\n1,2,3\n4,5,6\n", "Line 2 of .* has 3 fields: expected 2"),
@@ -285,8 +382,10 @@ def test_parquet_as_pandas_writes_it(tmp_path):
 def test_parquet_with_dates_or_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "table.parquet"
     pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}).to_parquet(path)
+    table = read_table(path)
+    assert table.names == ["when"]  # so that it can be dropped
     with pytest.raises(ValueError, match="Column 'when' holds dates"):
-        read_table(path)
+        TableEncoder().fit(table)
     path.write_bytes(b"no parquet")
     with pytest.raises(ValueError, match=r"table\.parquet' is not a Parquet file"):
         read_table(path)
@@ -358,10 +457,19 @@ def test_missing_values_become_the_median_of_the_training_rows_and_not_of_the_ne
     assert encoder.transform({"a": [None, 7, 9]})[:, 0].tolist() == [2, 7, 9]
 
 
-def test_unknown_categories_and_unseen_missing_ones_are_all_zeros():
-    encoder = TableEncoder().fit({"size": ["s", "l"]})
-    matrix = encoder.transform({"size": ["m", None, "l"]})
-    assert matrix.tolist() == [[0, 0], [0, 0], [1, 0]]
+def test_unknown_categories_and_unseen_missing_ones_are_all_zeros_and_counted():
+    encoder = TableEncoder().fit({"size": ["s", "l"], "n": ["a", None]})
+    with pytest.warns(TableWarning) as heard:
+        matrix = encoder.transform({"size": ["m", None, "l", "m"], "n": ["b", None, "a", "a"]})
+    assert matrix[:, :2].tolist() == [[0, 0], [0, 0], [1, 0], [0, 0]]
+    assert [str(warning.message) for warning in heard] == [
+        "2 of 4 rows have categories in 'size' that were not seen in fit, such as 'm'; "
+        "1 of 4 rows have no value in 'size', which fit never saw; "
+        "1 of 4 rows have categories in 'n' that were not seen in fit, such as 'b'"
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.transform({"size": ["s", "l"], "n": [None, "a"]})
 
 
 def test_columns_are_found_by_name_and_further_ones_ignored():
@@ -386,14 +494,125 @@ def test_a_file_whose_texts_are_all_digits_still_fits_the_categories(write):
     encoder = TableEncoder().fit(read_table(write("zip\n10\n2.5\nB7\n")))
     table = read_table(write("zip\n2.5\n10\n?\n"))
     assert table.columns["zip"].dtype == np.float64
-    assert encoder.transform(table).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    with pytest.warns(TableWarning, match="1 of 3 rows have no value in 'zip'"):
+        assert encoder.transform(table).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
 
 
-def test_an_identifier_is_refused():
+def test_rare_categories_are_pooled():
+    values = ["a"] * 4 + ["b"] * 3 + ["c"] * 3 + ["d"] * 2 + ["e", None]
+    encoder = TableEncoder(max_categories=3).fit({"t": values})
+    names = ["t=a", "t=b", "t=c", "t=<other>", "t=<missing>"]
+    assert encoder.get_feature_names_out().tolist() == names
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what is new is other, and nothing to warn of
+        matrix = encoder.transform({"t": ["c", "d", "e", "new", None]})
+    assert matrix.argmax(axis=1).tolist() == [2, 3, 3, 3, 4]
+    assert (matrix.sum(axis=1) == 1).all()
+    again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    np.testing.assert_array_equal(again.transform({"t": values}), encoder.transform({"t": values}))
+    # With as many as are allowed, nothing is pooled; with more, what occurs once is.
+    assert "t=<other>" not in TableEncoder(max_categories=5).fit({"t": values}).get_feature_names_out()
+    names = ["t=a", "t=b", "t=c", "t=d", "t=<other>", "t=<missing>"]
+    assert TableEncoder(max_categories=4).fit({"t": [*values, "e"]}).get_feature_names_out().tolist() == [
+        name for name in names if name != "t=e"
+    ]
+    reversed_order = TableEncoder(max_categories=2).fit({"t": values[::-1]})
+    assert reversed_order.columns_ == TableEncoder(max_categories=2).fit({"t": values}).columns_
+
+
+def test_an_identifier_tells_nothing_and_is_said_to_be_one(capsys):
     names = [f"person {i}" for i in range(101)]
-    with pytest.raises(ValueError, match=r"'id' has 101 distinct texts.*looks like an identifier"):
-        TableEncoder().fit({"id": names})
+    assert (TableEncoder(verbose=1).fit_transform({"id": names}) == np.ones((101, 1))).all()
+    said = capsys.readouterr().err
+    assert (
+        "'id' looks like an identifier, 101 different texts in 101 rows: dropping 'id' leaves it out" in said
+    )
     assert TableEncoder(max_categories=101).fit_transform({"id": names}).shape == (101, 101)
+
+
+def test_encoders_of_old_files_read_as_before():
+    old = {
+        "format": 1,
+        "max_categories": 100,
+        "columns": [
+            {"name": "age", "kind": "number", "median": 2.0},
+            {"name": "size", "kind": "text", "categories": ["l", "s"], "missing": True},
+        ],
+    }
+    encoder = TableEncoder.from_dict(old)
+    assert encoder.transform({"age": [None], "size": ["s"]}).tolist() == [[2, 0, 1, 0]]
+    assert encoder.to_dict() == old
+
+
+def test_numbers_as_categories_and_text_as_numbers():
+    table = {"zip": [10, 20, 10], "age": ["31", "unknown", "52"]}
+    encoder = TableEncoder(text=["zip"], numeric=["age"]).fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["zip=10", "zip=20", "age"]
+    assert encoder.transform(table).tolist() == [[1, 0, 31], [0, 1, 41.5], [1, 0, 52]]
+    again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    assert again.transform({"zip": ["20"], "age": ["old"]}).tolist() == [[0, 1, 41.5]]
+    assert again.get_params() == {"max_categories": 100, "text": ("zip",), "numeric": ("age",), "verbose": 0}
+    with pytest.raises(ValueError, match="no column 'zap'"):
+        TableEncoder(text=["zap"]).fit(table)
+    with pytest.raises(ValueError, match="'age' cannot be both text and numeric"):
+        TableEncoder(text=["age"], numeric=["age"]).fit(table)
+    with pytest.raises(ValueError, match="text must be a collection of names"):
+        TableEncoder(text="age").fit(table)
+
+
+def test_verbose_says_what_was_decided_and_how_to_decide_otherwise(capsys):
+    texts = ["1"] * 30 + ["unknown"] * 3 + [None]
+    table = {"n": [None, *range(33)], "almost": texts, "kind": ["x", "y"] * 17}
+    TableEncoder().fit(table)
+    assert capsys.readouterr() == ("", "")
+    TableEncoder(verbose=1).fit(table)
+    assert capsys.readouterr().err.splitlines() == [
+        "numbers    1: 'n' (1 gap filled with 16) (otherwise: text=['NAME'])",
+        "text       2: 'almost' (2 categories, such as 'unknown', 1 gap), 'kind' (2 categories, such as 'x') "
+        "(otherwise: numeric=['NAME'])",
+        "note       'almost' is text, because 3 of 33 values are no numbers, such as 'unknown': "
+        "numeric=['almost'] takes these as missing",
+    ]
+
+
+class Polars:
+    """A data frame with the methods of polars', which need not be installed."""
+
+    class Series(list):
+        to_list = list.copy
+
+    def __init__(self, data):
+        self.data, self.columns = data, list(data)
+
+    def get_column(self, name):
+        return self.Series(self.data[name])
+
+
+def test_frames_of_other_libraries():
+    data = {"n": [1, None], "t": ["a", None]}
+    expected = {"n": [1, np.nan], "t": ["a", None]}
+    assert_same(Table.from_any(Polars(data)), expected)
+    pyarrow = pytest.importorskip("pyarrow")
+    assert_same(Table.from_any(pyarrow.table(data)), expected)
+
+
+def test_frames_of_polars_itself():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {"n": [1, None], "t": ["a", None], "c": polars.Series(["x", "y"]).cast(polars.Categorical)}
+    )
+    assert_same(Table.from_any(frame), {"n": [1, np.nan], "t": ["a", None], "c": ["x", "y"]})
+
+
+def test_a_sparse_matrix_is_refused_with_the_way_out():
+    with pytest.raises(
+        TypeError, match=r"got a value of type csr_matrix .*: turn it into an array with .toarray\(\)"
+    ):
+        TableEncoder().fit(scipy.sparse.csr_matrix(np.eye(2)))
+
+
+def test_the_encoder_is_at_the_top_level():
+    assert opgrow.TableEncoder is TableEncoder
 
 
 @pytest.mark.parametrize(
@@ -474,6 +693,10 @@ def broken(**changes) -> dict:
         (broken(categories=[]), "categories of column 'size' must be a list of distinct texts"),
         (broken(categories=[1]), "categories of column 'size' must be a list of distinct texts"),
         (broken(categories="sl"), "categories of column 'size' must be a list of distinct texts"),
+        (
+            broken(columns=[{"name": "a", "kind": "text", "categories": [], "missing": True, "pooled": 1}]),
+            "'pooled'",
+        ),
         (broken(missing=1), "'missing' of column 'size' must be true or false, got 1"),
     ],
 )

@@ -11,6 +11,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .callbacks import Callback
+    from .data import TableEncoder
     from .estimators import (
         BLSClassifier,
         BLSRegressor,
@@ -77,6 +78,7 @@ __all__ = [
     "POPMemORegressor",
     "POPRegressor",
     "RangeWarning",
+    "TableEncoder",
     "__version__",
     "export_c",
     "export_onnx",
@@ -89,6 +91,7 @@ __all__ = [
 
 _HOMES = {
     "callbacks": ("Callback",),
+    "data": ("TableEncoder",),
     "errors": ("RangeWarning",),
     "export": ("export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
@@ -105,7 +108,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _SUBMODULES = (
     *_HOMES,
-    "data",
     "datasets",
     "distributed",
     "estimators",

@@ -2,7 +2,8 @@
 
 Only two kinds of column exist, so that everything downstream has two cases to think of: float64 with NaN for
 missing, and object arrays of `str` with None for missing. Whatever a user holds (data frame, dictionary,
-matrix) is brought into this form once, here. pandas is recognised by its face and never imported.
+matrix) is brought into this form once, here. Data frames are recognised by their methods; no library of data
+frames is imported.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-__all__ = ["Table", "as_column", "infer_task"]
+from opgrow.data.dates import is_date
 
-MAX_INTEGER_CLASSES = 20
+if TYPE_CHECKING:
+    from opgrow.data.csv_files import CsvFormat
+
+__all__ = ["Table", "as_column", "as_text"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,8 @@ class Table:
     columns : dict of str to ndarray of shape (n_rows,)
         Numeric columns are float64 with NaN for missing values; all others are object arrays of `str` with
         None for missing values. `Table.from_any` brings other data into this form.
+    read_as : CsvFormat, optional
+        How the file was read that the table comes from, if it was a CSV file.
 
     Examples
     --------
@@ -42,6 +48,7 @@ class Table:
     """
 
     columns: dict[str, np.ndarray]
+    read_as: CsvFormat | None = None
 
     def __post_init__(self) -> None:
         lengths = set()
@@ -113,10 +120,11 @@ class Table:
 
         Parameters
         ----------
-        data : Table, pandas.DataFrame, mapping of str to sequence, or 2-D array
+        data : Table, data frame of pandas or polars, pyarrow.Table, mapping of str to sequence, or 2-D array
             Booleans and integers become float64. Strings stay text, even if they look like numbers, and so do
             categories of a data frame. None, NaN and pandas' NA are missing values. The columns of an array
-            are called x0, x1, ... Dates are refused.
+            are called x0, x1, ... Dates and times become text, which `TableEncoder` refuses unless it is told
+            to take it as categories.
 
         Returns
         -------
@@ -129,6 +137,11 @@ class Table:
             names = [str(name) for name in data.columns]
             check_names(names, "The data frame")
             return cls({name: _from_series(data.iloc[:, i], name) for i, name in enumerate(names)})
+        if hasattr(data, "get_column") and hasattr(data, "columns"):  # polars
+            data = {name: data.get_column(name).to_list() for name in data.columns}
+        elif hasattr(data, "to_pydict"):  # pyarrow
+            check_names(list(data.schema.names), "The table")
+            data = data.to_pydict()
         if isinstance(data, Mapping):
             names = [str(name) for name in data]
             check_names(names, "The dictionary")
@@ -136,9 +149,10 @@ class Table:
             return cls({name: as_column(values, name) for name, values in pairs})
         if isinstance(data, np.ndarray) and data.ndim == 2:
             return cls.from_matrix(data)
+        remedy = ": turn it into an array with .toarray()." if hasattr(data, "toarray") else "."
         raise TypeError(
-            f"Expected a table (a pandas DataFrame, a dictionary of columns or a 2-D array), "
-            f"got {_described(data)}."
+            "Expected a table (a data frame of pandas or polars, a table of pyarrow, a dictionary of columns "
+            f"or a 2-D array), got {_described(data)}{remedy}"
         )
 
     @classmethod
@@ -207,44 +221,17 @@ def as_column(values: Any, name: str = "values") -> np.ndarray:
     if array.dtype.kind in "biuf":
         return array.astype(np.float64, copy=False)
     if array.dtype.kind in "mM":
-        raise _dates(name, array.dtype)
+        array = array.astype("M8[s]" if array.dtype.kind == "M" else "m8[s]")
+        return _objects(None if np.isnat(value) else str(value) for value in array)
     return _from_objects(array.tolist(), name)
 
 
-def infer_task(column: Any) -> Literal["classification", "regression"]:
-    """Tell from the values of a target what kind of task it states.
-
-    Parameters
-    ----------
-    column : sequence of shape (n_rows,)
-        The target column. Missing values do not count.
-
-    Returns
-    -------
-    {"classification", "regression"}
-        "classification" for text, and for numbers if all are whole and at most 20 differ; else "regression".
-
-    Examples
-    --------
-    >>> infer_task([0, 1, 1, 0]), infer_task(["no", "yes"]), infer_task([0.5, 1.25])
-    ('classification', 'classification', 'regression')
-    """
-    values = as_column(column, "target")
-    if values.dtype == object:
-        return "classification"
-    distinct = np.unique(values[~np.isnan(values)])
-    if not distinct.size:
-        raise ValueError("The task cannot be inferred from a target without any value.")
-    whole = np.all(np.isfinite(distinct)) and np.all(distinct == np.round(distinct))
-    return "classification" if whole and distinct.size <= MAX_INTEGER_CLASSES else "regression"
-
-
-def check_names(names: list[str], owner: str) -> None:
-    """Refuse columns that share a name; `owner` begins the sentence that says so."""
+def check_names(names: list[str], owner: str, remedy: str = "") -> None:
+    """Refuse columns that share a name; `owner` begins the sentence that says so, `remedy` ends it."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{owner} has more than one column named {name!r}.")
+            raise ValueError(f"{owner} has more than one column named {name!r}{remedy}.")
         seen.add(name)
 
 
@@ -258,8 +245,8 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
 def _from_series(series: Any, name: str) -> np.ndarray:
     dtype = series.dtype
     kind = getattr(dtype, "kind", "O")
-    if kind in "mM" or str(dtype).startswith("period"):
-        raise _dates(name, dtype)
+    if str(dtype).startswith("period"):
+        series = series.dt.start_time
     if str(dtype) != "category" and kind in "biuf":
         return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
     values = series.astype(object).to_numpy().tolist()
@@ -280,11 +267,16 @@ def _from_objects(values: list[Any], name: str) -> np.ndarray:
             raise ValueError(f"Column {name!r} holds an integer that is too large for a float.") from None
         return np.array(numbers, dtype=np.float64)
     for value in present:
-        if not isinstance(value, (str, Real, Decimal, np.bool_)):
-            if type(value).__module__ == "datetime" or hasattr(value, "isoformat"):
-                raise _dates(name, type(value).__name__)
+        if not isinstance(value, (str, Real, Decimal, np.bool_)) and not is_date(value):
             raise ValueError(f"Column {name!r} must hold numbers or text, got {_described(value)}.")
     return _objects(None if _is_missing(value) else str(value) for value in values)
+
+
+def as_text(numbers: np.ndarray) -> np.ndarray:
+    """A column as text: numbers as a file would have them, whole ones without a point."""
+    if numbers.dtype == object:
+        return numbers
+    return _objects(None if x != x else str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist())
 
 
 def _is_missing(value: Any) -> bool:
@@ -297,13 +289,6 @@ def _objects(values: Iterable[Any]) -> np.ndarray:
     # Filled afterwards, so that NumPy does not look inside the values for further dimensions.
     array[:] = values
     return array
-
-
-def _dates(name: str, dtype: Any) -> ValueError:
-    return ValueError(
-        f"Column {name!r} holds dates or times ({dtype}): turn it into numbers, "
-        "such as days since a fixed date, or drop it."
-    )
 
 
 def _described(value: Any) -> str:
