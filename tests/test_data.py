@@ -317,10 +317,7 @@ def test_csv_keeps_every_digit_on_both_paths(values, tmp_path_factory):
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "has no header row.*--no-header.*--header"),
         ("7,setosa\n4,virginica\n", "has no header row"),
         ("high,low\nlow,low\nhigh,low\nlow,high\n", "first row has values that are also below it"),
-        (
-            'n,price\n1,"1,234"\n2,"5,6"\n',
-            r"Column 'price' .* numbers with commas, such as '1,234'.*--decimal ,",
-        ),
+        ('n,price\n1,"1,234"\n', "'price' .* numbers with commas, such as '1,234': .*--decimal ,"),
         ("n;m\n1,5;2.5\n", "Column 'n' .* numbers with commas, such as '1,5'"),
         ("a,b\n1,2\n3\n", "Line 3 of .* has 1 fields: expected 2"),
         ("a,b\n1,2\n\nx,4,5\n", "Line 4 of .* has 3 fields: expected 2"),
@@ -512,10 +509,8 @@ def test_rare_categories_are_pooled():
     np.testing.assert_array_equal(again.transform({"t": values}), encoder.transform({"t": values}))
     # With as many as are allowed, nothing is pooled; with more, what occurs once is.
     assert "t=<other>" not in TableEncoder(max_categories=5).fit({"t": values}).get_feature_names_out()
-    names = ["t=a", "t=b", "t=c", "t=d", "t=<other>", "t=<missing>"]
-    assert TableEncoder(max_categories=4).fit({"t": [*values, "e"]}).get_feature_names_out().tolist() == [
-        name for name in names if name != "t=e"
-    ]
+    once = TableEncoder(max_categories=3).fit({"t": ["a", "a", "b", "b", "c", "d"]})
+    assert once.get_feature_names_out().tolist() == ["t=a", "t=b", "t=<other>"]
     reversed_order = TableEncoder(max_categories=2).fit({"t": values[::-1]})
     assert reversed_order.columns_ == TableEncoder(max_categories=2).fit({"t": values}).columns_
 
@@ -598,16 +593,13 @@ def test_frames_of_other_libraries():
 
 def test_frames_of_polars_itself():
     polars = pytest.importorskip("polars")
-    frame = polars.DataFrame(
-        {"n": [1, None], "t": ["a", None], "c": polars.Series(["x", "y"]).cast(polars.Categorical)}
-    )
+    category = polars.Series(["x", "y"]).cast(polars.Categorical)
+    frame = polars.DataFrame({"n": [1, None], "t": ["a", None], "c": category})
     assert_same(Table.from_any(frame), {"n": [1, np.nan], "t": ["a", None], "c": ["x", "y"]})
 
 
 def test_a_sparse_matrix_is_refused_with_the_way_out():
-    with pytest.raises(
-        TypeError, match=r"got a value of type csr_matrix .*: turn it into an array with .toarray\(\)"
-    ):
+    with pytest.raises(TypeError, match=r"got a value of type csr_matrix .*with .toarray\(\)"):
         TableEncoder().fit(scipy.sparse.csr_matrix(np.eye(2)))
 
 
@@ -653,7 +645,7 @@ def test_max_categories_is_checked_in_fit(value):
 def test_the_encoder_survives_json():
     encoder = TableEncoder(max_categories=7).fit(TRAIN)
     again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict(), allow_nan=False)))
-    fresh = {"age": [None, 3], "colour": [None, "green"], "size": ["l", "s"]}
+    fresh = {"age": [None, 3], "colour": [None, "red"], "size": ["l", "s"]}
     np.testing.assert_array_equal(again.transform(fresh), encoder.transform(fresh))
     assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
     assert again.get_params() == encoder.get_params()
@@ -693,10 +685,9 @@ def broken(**changes) -> dict:
         (broken(categories=[]), "categories of column 'size' must be a list of distinct texts"),
         (broken(categories=[1]), "categories of column 'size' must be a list of distinct texts"),
         (broken(categories="sl"), "categories of column 'size' must be a list of distinct texts"),
-        (
-            broken(columns=[{"name": "a", "kind": "text", "categories": [], "missing": True, "pooled": 1}]),
-            "'pooled'",
-        ),
+        (broken(columns=[{**broken()["columns"][1], "pooled": 1}]), "'pooled' of column 'size' must be true"),
+        (broken(columns=[{**broken()["columns"][0], "text_is_missing": 0}]), "'text_is_missing' of column"),
+        ({**broken(), "text": "size"}, "'text' must be a list of names, got 'size'"),
         (broken(missing=1), "'missing' of column 'size' must be true or false, got 1"),
     ],
 )

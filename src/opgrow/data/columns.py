@@ -102,7 +102,7 @@ class TextColumn:
 
     @classmethod
     def learn(cls, name: str, values: np.ndarray, max_categories: int, dates: bool = False) -> TextColumn:
-        """Collect the categories; of more than `max_categories`, the frequent ones. `dates`: they may pass."""
+        """Collect the categories; of more than `max_categories`, the frequent ones. `dates` may pass."""
         counts = Counter(as_text(values).tolist())
         missing = counts.pop(None, 0) > 0
         if not counts:
