@@ -1,4 +1,4 @@
-"""The live display: it shows what happens, is quiet in pipes, and leaves the terminal clean."""
+"""Progress: lines everywhere, a live display on terminals, which leaves them clean."""
 
 from __future__ import annotations
 
@@ -73,14 +73,8 @@ def step(**changes: Any) -> GrowthStep:
     return GrowthStep(**(known | changes))
 
 
-def test_a_pipe_stays_empty(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as continuous integration does
-    HeMLGOPClassifier(verbose=1, **QUICK).fit(*CLASSES)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_forced_it_prints_a_line_a_step_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
-    estimator = HeMLGOPClassifier(callbacks=[Progress(force=True)], **QUICK).fit(*CLASSES)
+def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
+    estimator = HeMLGOPClassifier(verbose=1, **QUICK).fit(*CLASSES)
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""
@@ -91,11 +85,40 @@ def test_forced_it_prints_a_line_a_step_to_standard_error(capfd: pytest.CaptureF
         assert f"{done.n_parameters:,} parameters" in line
         assert str(done.operator_set or "") in line
     assert lines[-1].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
+    assert f"parameters, validation brier {estimator.history_[-1].score.value:.4g}, " in lines[-1]
+    HeMLGOPClassifier(verbose=0, **QUICK).fit(*CLASSES)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_pipe_has_no_cursor_even_where_colours_are_forced(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as continuous integration does
+    with Progress() as progress:
+        progress.on_growth_start(STARTED)
+        progress.on_step_end(StepFinished(step()))
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1
+    assert HIDE_CURSOR not in err
+
+
+def test_every_line_is_there_as_soon_as_its_step_is_finished() -> None:
+    class Buffered(io.StringIO):
+        flushed = ""
+
+        def flush(self) -> None:
+            self.flushed = self.getvalue()
+
+    file = Buffered()
+    with Progress(console=Console(file=file)) as progress:
+        progress.on_growth_start(STARTED)
+        progress.on_step_end(StepFinished(step()))
+        assert file.flushed.count("\n") == 1
 
 
 def test_the_live_display_shows_phase_progress_and_best_score() -> None:
     console = terminal()
-    with Progress(force=True, console=console) as progress:
+    with Progress(console=console) as progress:
         progress.on_growth_start(STARTED)
         display = progress._display
         assert display is not None
@@ -121,7 +144,7 @@ def test_the_live_display_shows_phase_progress_and_best_score() -> None:
 
 
 def test_a_rejected_part_does_not_count_as_the_size_of_the_network() -> None:
-    with Progress(force=True, console=terminal()) as progress:
+    with Progress(console=terminal()) as progress:
         progress.on_growth_start(STARTED)
         progress.on_step_end(StepFinished(step(n_parameters=100)))
         progress.on_step_end(StepFinished(step(n_parameters=900, accepted=False, improvement=-0.5)))
@@ -131,7 +154,7 @@ def test_a_rejected_part_does_not_count_as_the_size_of_the_network() -> None:
 
 def test_the_end_of_growth_ends_the_display() -> None:
     console = terminal()
-    HeMLGOPClassifier(callbacks=[Progress(force=True, console=console)], **QUICK).fit(*CLASSES)
+    HeMLGOPClassifier(callbacks=[Progress(console=console)], **QUICK).fit(*CLASSES)
     text = written(console)
     assert text.count(HIDE_CURSOR) == text.count(SHOW_CURSOR) == 1
 
@@ -149,14 +172,14 @@ class Failing(Callback):
 @pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
 def test_a_fit_that_fails_leaves_a_clean_terminal(error: BaseException) -> None:
     console = terminal()
-    with pytest.raises(type(error)), Progress(force=True, console=console) as progress:
+    with pytest.raises(type(error)), Progress(console=console) as progress:
         HeMLGOPClassifier(callbacks=[progress, Failing(error)], **QUICK).fit(*CLASSES)
     assert written(console).count(HIDE_CURSOR) == written(console).count(SHOW_CURSOR) == 1
 
 
 def test_a_forgotten_display_ends_itself() -> None:
     console = terminal()
-    progress = Progress(force=True, console=console)
+    progress = Progress(console=console)
     progress.on_growth_start(STARTED)
     assert len(refreshers()) == 1
     del progress
@@ -209,7 +232,7 @@ except KeyboardInterrupt as error:
 
 
 def test_it_is_copied_with_its_estimator_even_while_it_runs() -> None:
-    with Progress(force=True, console=terminal()) as progress:
+    with Progress(console=terminal()) as progress:
         progress.on_growth_start(STARTED)
         copies = [
             copy.deepcopy(progress),
@@ -217,7 +240,6 @@ def test_it_is_copied_with_its_estimator_even_while_it_runs() -> None:
             clone(HeMLGOPClassifier(callbacks=[progress])).callbacks[0],
         ]
         for other in copies:
-            assert other.force
             assert other._display is None
         assert len(refreshers()) == 1
 
@@ -232,7 +254,7 @@ def test_fits_in_several_threads_do_not_meet() -> None:
 
     def grow(seed: int) -> None:
         try:
-            with Progress(force=True, console=consoles[seed]) as progress:
+            with Progress(console=consoles[seed]) as progress:
                 parameters = QUICK | {"random_state": seed, "n_jobs": 1}
                 HeMLGOPClassifier(callbacks=[progress, Watching()], **parameters).fit(*CLASSES)
         except Exception as error:
@@ -258,7 +280,7 @@ def test_ten_thousand_epochs_are_drawn_a_few_times_only() -> None:
             return super().write(text)
 
     file = Counting()
-    with Progress(force=True, console=Console(file=file, force_terminal=True)) as progress:
+    with Progress(console=Console(file=file, force_terminal=True)) as progress:
         progress.on_growth_start(STARTED)
         progress.on_phase_start(PhaseStarted("tune", 1, 1, 10_000, LONGEST))
         for number in range(1, 10_001):
@@ -270,7 +292,7 @@ def test_ten_thousand_epochs_are_drawn_a_few_times_only() -> None:
 
 def test_one_display_serves_several_fits() -> None:
     console = terminal()
-    progress = Progress(force=True, console=console)
+    progress = Progress(console=console)
     for _ in range(2):
         HeMLGOPClassifier(callbacks=[progress], **QUICK).fit(*CLASSES)
     assert written(console).count("HeMLGOP grew") == 2

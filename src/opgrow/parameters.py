@@ -124,7 +124,7 @@ PARAMETERS = {
         what it has. See `opgrow.callbacks.MaxParameters` and `opgrow.callbacks.MaxSeconds`.""",
     "callbacks": "list of Callback, optional",
     "verbose": """int
-        1 shows live progress.""",
+        1 shows progress on standard error: a line for each step, and a live line on terminals.""",
     "random_state": "int, RandomState or None",
 }
 

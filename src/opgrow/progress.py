@@ -1,7 +1,7 @@
-"""What growth looks like on a terminal: a live line while it runs, one line for every finished step.
+"""What growth looks like: one line for every finished step and, on a terminal, a live line while it runs.
 
-Everything goes to standard error, so that standard output stays free for results, and to a terminal only: in
-a pipe, a log file or a test nothing is shown unless it is asked for. The live line is drawn by a thread of
+Everything goes to standard error, so that standard output stays free for results. A notebook, a pipe or a log
+file gets the plain lines only, each as soon as its step is finished. The live line is drawn by a thread of
 rich a few times a second; an epoch only stores a few numbers, so ten thousand of them cost nothing.
 """
 
@@ -52,8 +52,6 @@ class Progress(Callback):
 
     Parameters
     ----------
-    force : bool, default=False
-        Print the finished steps even where standard error is no terminal, such as in a log file.
     console : rich.console.Console, optional
         Where to; standard error by default.
 
@@ -65,14 +63,14 @@ class Progress(Callback):
     ...     clf = HeMLGOPClassifier(callbacks=[progress])  # and fit it here
     """
 
-    def __init__(self, force: bool = False, console: Console | None = None) -> None:
-        self.force, self.console = force, console
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console
         self._display: _Display | None = None
         self._close: Callable[[], Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # scikit-learn copies callbacks with their estimator, and a display cannot be in two places.
-        return {"force": self.force, "console": None, "_display": None, "_close": None}
+        return {"console": None, "_display": None, "_close": None}
 
     def __enter__(self) -> Self:
         return self
@@ -87,14 +85,15 @@ class Progress(Callback):
         self._display = self._close = None
 
     def on_growth_start(self, event: GrowthStarted) -> None:
-        """Start the live line; of several networks, the first one does."""
+        """Start the display; of several networks, the first one does."""
         if self._display is not None and self._display.expects(event):
             return
         self.close()
-        console = self.console or plain_console(stderr=True)
-        if not (self.force or _is_terminal(console)):
-            return
-        self._display = _Display(console, event)
+        # Rich would make HTML of every line in a notebook.
+        console = self.console or plain_console(stderr=True, force_jupyter=False)
+        # FORCE_COLOR makes a pipe a terminal for rich, but no cursor can move in it.
+        live = console.is_terminal and (self.console is not None or _is_terminal(console))
+        self._display = _Display(console, event, live and not console.is_dumb_terminal)
         # Runs when this object goes, at the end of Python, or when called; but only once.
         self._close = weakref.finalize(self, self._display.stop)
         self._display.start()
@@ -129,9 +128,9 @@ class Progress(Callback):
 
 
 class _Display:
-    """The live line: what it shows, and rich's machinery that draws it."""
+    """The lines and the live line: what they show, and rich's machinery that draws it."""
 
-    def __init__(self, console: Console, started: GrowthStarted) -> None:
+    def __init__(self, console: Console, started: GrowthStarted, live: bool) -> None:
         self.console, self.started = console, started
         self.clock = time.perf_counter()
         self.n_unfinished = started.n_members + 1 - started.member
@@ -141,7 +140,7 @@ class _Display:
         self.n_parameters = 0
         self.spinner = Spinner("dots")
         self.live: Live | None = None
-        if console.is_terminal and not console.is_dumb_terminal:
+        if live:
             # Without redirection, which would replace sys.stdout for all threads.
             self.live = Live(
                 console=console,
@@ -195,6 +194,7 @@ class _Display:
             name = f"{name} {event.member} of {self.started.n_members}"
         self.console.print(
             f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
+            f"{'validation' if self.started.n_validation else 'training'} "
             f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s"
             + (f"; ended because {event.stopped}" if event.stopped else ""),
             markup=False,
@@ -332,7 +332,6 @@ def _percent(ratio: float) -> str:
 
 
 def _is_terminal(console: Console) -> bool:
-    # Not console.is_terminal: FORCE_COLOR makes that true for a pipe.
     try:
         return bool(console.file.isatty())
     except (AttributeError, ValueError):

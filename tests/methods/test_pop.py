@@ -756,7 +756,7 @@ def test_the_network_alone_predicts_like_the_estimator(cls):
 def test_progress_shows_the_family(name, live):
     console = Console(file=io.StringIO(), force_terminal=live, width=100)
     clf = quick(getattr(opgrow, name + "Classifier"), fine_tune_epochs=2, **ALWAYS)
-    clf.set_params(callbacks=[Progress(force=True, console=console)]).fit(*iris())
+    clf.set_params(callbacks=[Progress(console=console)]).fit(*iris())
     text = console.file.getvalue()
     assert f"{name} grew {clf.network_.topology()}" in text
     assert text.count("accepted") + text.count("rejected") == len(clf.history_)

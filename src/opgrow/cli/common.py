@@ -6,10 +6,14 @@ import json
 import math
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from opgrow.texts import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +29,11 @@ __all__ = [
     "inputs",
     "label_text",
     "labels",
+    "notes",
     "print_json",
+    "read_for",
     "refuse_to_replace",
+    "require_suffix",
     "scores",
     "scores_text",
     "target_column",
@@ -34,6 +41,20 @@ __all__ = [
 
 #: Width of tables that are not printed to a terminal.
 WIDE = 120
+#: Options on how CSV files are read.
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of a CSV file has names; without, columns are x0, x1, ... "
+        "Default: it has, and a row that looks like data is refused.",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(help="Decimal mark of a CSV file: . or , (default: as it is written).", metavar="MARK"),
+]
 
 
 def console() -> Console:
@@ -84,13 +105,19 @@ def target_column(table: Table, name: str | None, source: str, option: str = "--
     return chosen, values
 
 
-def labels(values: np.ndarray) -> np.ndarray:
-    """A column as class labels: whole numbers as integers, everything else as text."""
+def labels(values: np.ndarray, name: str) -> np.ndarray:
+    """A column as class labels: whole numbers as integers, text as text; refuses fractions."""
     import numpy as np
 
-    whole = values.dtype != object and np.all(values == np.round(values))
-    if whole and np.abs(values).max() < 2**53:  # from there on, numbers of a table are not exact
-        return values.astype(np.int64)
+    if values.dtype != object:
+        broken = values[values != np.round(values)]
+        if broken.size:
+            raise ValueError(
+                f"The target {name!r} holds numbers that are not whole, such as {broken[0]:g}, and classes "
+                f"are whole numbers or text: say --task regression, or --text {name} if they are labels."
+            )
+        if np.abs(values).max() < 2**53:  # from there on, numbers of a table are not exact
+            return values.astype(np.int64)
     return np.array([label_text(value) for value in values.tolist()], dtype=str)
 
 
@@ -121,16 +148,45 @@ def class_codes(values: np.ndarray, classes: np.ndarray, target: str) -> np.ndar
 # --- models ---
 
 
+def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | None) -> Table:
+    """A table for a model: text where the model expects text, even if the file has digits only there."""
+    from opgrow.cli.training_table import text_columns
+    from opgrow.data import read_table
+
+    text = [] if model.encoder is None else text_columns(model.encoder)
+    return read_table(path, header=header, decimal=decimal, text=text)
+
+
+@contextmanager
+def notes(quiet: bool = False) -> Iterator[list[str]]:
+    """Print warnings about tables as notes, if what is done with them succeeds; yields a list of these."""
+    from opgrow.data import TableWarning
+
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", TableWarning)
+        yield said
+    for warning in heard:
+        if issubclass(warning.category, TableWarning):
+            said.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    for line in [] if quiet else said:
+        typer.echo(f"note: {printable(line)}", err=True)
+
+
 def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray:
     """The matrix that a model takes, from a table."""
     import numpy as np
 
+    target = target or model.target or "target"
     if model.encoder is not None:
+        _warn_of_others(table, model.encoder.feature_names_in_.tolist(), target)
         return model.encoder.transform(table)
     # A model that was saved in Python: columns by name if it knows names, and otherwise in their order.
     estimator = model.estimator
-    target = target or model.target or "target"
     if hasattr(estimator, "feature_names_in_"):
+        _warn_of_others(table, estimator.feature_names_in_.tolist(), target)
         table = table.select(estimator.feature_names_in_.tolist())
     elif len(table.names) == estimator.n_features_in_ + 1 and target in table.columns:
         table = table.drop(target)
@@ -146,6 +202,21 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
     return np.column_stack(list(table.columns.values()))
 
 
+def _warn_of_others(table: Table, known: list[str], target: str) -> None:
+    """Name the columns that a model has no use for."""
+    from opgrow.data import TableWarning
+    from opgrow.data.table import listed
+
+    others = [name for name in table.names if name not in {*known, target}]
+    if others:
+        are = (
+            "1 column that fit did not use is"
+            if len(others) == 1
+            else f"{len(others)} columns that fit did not use are"
+        )
+        warnings.warn(f"{are} ignored: {listed(others)}", TableWarning, 3)
+
+
 def feature_names(model: ModelFile) -> list[str] | None:
     """Names of the columns that the network sees, as far as the model file knows them."""
     if model.encoder is not None:
@@ -158,6 +229,12 @@ def refuse_to_replace(source: Path, target: Path, what: str, option: str = "--ou
     """Say so if a result would be written over what it is made from."""
     if target.exists() and source.exists() and target.samefile(source):
         raise ValueError(f"{str(target)!r} is {what} itself: name another with {option}.")
+
+
+def require_suffix(path: Path, suffix: str, what: str, option: str = "--output") -> None:
+    """Refuse a file whose name promises something else than what it would hold."""
+    if path.suffix.lower() != suffix:
+        raise ValueError(f"{what} is written to a {suffix} file, got {option} {str(path)!r}.")
 
 
 def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> dict[str, float]:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from opgrow.assignments import parse_parameters
 from opgrow.cli import common
 from opgrow.cli.folders import fit_folder
-
-if TYPE_CHECKING:
-    from opgrow.data import Table
+from opgrow.cli.parameters import check_parameters, class_weight
+from opgrow.cli.training_table import (
+    column_names,
+    features,
+    same_labels,
+    split_names,
+    target_values,
+    text_columns,
+)
 
 __all__ = ["fit"]
-
-#: Parameters that the command sets itself.
-OWN_PARAMETERS = ("callbacks", "checkpoint_dir", "verbose")
 
 
 class Method(StrEnum):
@@ -78,7 +81,11 @@ def fit(
         ),
     ] = Method.HeMLGOP,
     task: Annotated[
-        Task, typer.Option(help="auto: text, or at most 20 different whole numbers, are classes.")
+        Task,
+        typer.Option(
+            help="auto: text, at most 20 different whole numbers, and more of them that look like codes "
+            "(from 0 or 1 without gaps, about equally frequent) are classes; what was chosen is printed."
+        ),
     ] = Task.auto,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "model.safetensors"
@@ -86,6 +93,27 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to take as categories, although they hold numbers.", metavar="NAMES"),
+    ] = None,
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to take as numbers, although they hold text; whatever is no number is missing.",
+            metavar="NAMES",
+        ),
+    ] = None,
+    max_categories: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Categories of a text column that are kept apart; rare ones beyond these are pooled as one. "
+            "Default: 100.",
+        ),
+    ] = None,
+    header: common.Header = None,
+    decimal: common.Decimal = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -142,12 +170,15 @@ def fit(
     """Grow a network from a table and save it.
 
     Text columns are one-hot encoded and missing values filled in; both travel in the model file, so that
-    'opgrow predict' takes tables like this one. Under torchrun, the ranks share the rows and rank 0 writes.
+    'opgrow predict' takes tables like this one. What was found out about the table is printed, with the
+    option that says otherwise. Under torchrun, the ranks share the rows and rank 0 writes.
     """
     from opgrow import estimators
     from opgrow.checkpoints import clear
+    from opgrow.cli import decisions
+    from opgrow.cli.outcome import HeldOut, Outcome
     from opgrow.cli.plan import MemoryWatch, Planned, show_plan
-    from opgrow.data import TableEncoder, infer_task, read_table
+    from opgrow.data import TableEncoder, guess_task, read_table
     from opgrow.devices import check_device
     from opgrow.distributed.launch import fit_shares, is_first, launched
     from opgrow.persistence import check_writable, save
@@ -157,9 +188,13 @@ def fit(
     for table_file in (data, validation):
         if table_file is not None:
             common.refuse_to_replace(table_file, output, "the table")
+    common.require_suffix(output, ".safetensors", "A model")
     if report is not None:
         _check_report(report, output, data, validation)
     check_device(device)
+    # Whoever reads JSON in a pipe reads no lines beside it.
+    shown = not (quiet or (as_json and not sys.stderr.isatty()))
+    told = not (quiet or as_json)
     if launched() and dry_run:
         raise ValueError("--dry-run tells of one process: run it without torchrun.")
     folder = None if dry_run else _checkpoint_folder(checkpoint, resume, output)
@@ -171,58 +206,83 @@ def fit(
             raise ValueError(
                 "A folder is read in chunks, by -p memory_limit=...: --dry-run needs a table file."
             )
+        if text or numeric or not all(option is None for option in (max_categories, header, decimal)):
+            raise ValueError(
+                "A folder has columns of numbers: --text, --numeric, --max-categories, --header and "
+                "--decimal need a table file."
+            )
 
         def class_of(chosen: str) -> Any:
             face = "Classifier" if chosen == "classification" else "Regressor"
             classes = {m: getattr(estimators, m + face) for m in Method}
-            _check_parameters(given, classes[method], classes)
+            check_parameters(given, classes[method], classes)
             return classes[method]
 
         settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
         scale = None if paper is None else paper.value
         with _saved_on_signals(folder):
-            estimator, chosen, name, n_rows, scores, seconds = fit_folder(
-                data, target, class_of, task.value, drop or [], settings, scale, quiet
+            outcome = fit_folder(
+                data, target, class_of, task.value, drop or [], settings, scale, (shown, told)
             )
         if not is_first():
             return
-        save(estimator, output, target=name)
+        save(outcome.estimator, output, target=outcome.target)
         if folder is not None:
             clear(folder)
         if as_json:
-            common.print_json(_summary(estimator, output, chosen, name, n_rows, scores, seconds))
+            common.print_json(outcome.to_dict(output))
         elif not quiet:
-            _print(estimator, output, scores, None)
+            outcome.show(output, None)
         return
-    table = read_table(data)
+    kept = [name for item in text or [] for name in (item, *split_names(item))]
+    table = read_table(data, header=header, decimal=decimal, text=kept)
     name, values = common.target_column(table, target, repr(str(data)))
     values = values.copy()  # a column of a matrix would keep the whole matrix
-    chosen = infer_task(values) if task is Task.auto else task.value
+    guess = guess_task(values) if task is Task.auto else None
+    chosen = task.value if guess is None else guess.task
     face = "Classifier" if chosen == "classification" else "Regressor"
     classes = {m: getattr(estimators, m + face) for m in Method}
     cls = classes[method]
-    _check_parameters(given, cls, classes)
-    features = _features(table, name, drop or [])
-    encoder = TableEncoder()
-    x, y = encoder.fit_transform(features), _target(values, chosen, name)
-    del table, features
+    check_parameters(given, cls, classes)
+    columns = features(table, name, drop or [])
+    as_text, as_numbers = column_names(table, text or []), column_names(table, numeric or [])
+    y = target_values(values, chosen, name, name in as_text)
+    encoder = TableEncoder(
+        TableEncoder().max_categories if max_categories is None else max_categories,
+        tuple(column for column in as_text if column != name),
+        tuple(as_numbers),
+    )
+    x = encoder.fit_transform(columns)
+    found = [
+        decisions.file_decision(table),
+        *decisions.target_decisions(name, values, chosen, None if guess is None else guess.reason),
+        *decisions.column_decisions(encoder, [n for n in table.names if n not in (*columns.names, name)]),
+    ]
+    found.sort(key=lambda decision: decision[0] == "note")  # these last
+    del table, columns
     held = None
     if validation is not None:
-        rows = read_table(validation)
-        held_values = common.target_column(rows, name, repr(str(validation)))[1]
-        held = encoder.transform(rows), held_values.copy()
-        del rows, held_values
+        with common.notes(quiet=True) as said:
+            rows = read_table(
+                validation, header=header, decimal=decimal, text=[*kept, *text_columns(encoder)]
+            )
+            held_values = common.target_column(rows, name, repr(str(validation)))[1]
+            held = encoder.transform(rows), held_values.copy()
+            del rows, held_values
+        found += [("note", f"validation: {line}") for line in said]
     if isinstance(given.get("class_weight"), dict):
-        given["class_weight"] = _class_weight(given["class_weight"], y)
+        given["class_weight"] = class_weight(given["class_weight"], y)
     settings = {"random_state": seed, "n_jobs": jobs, "device": device, "checkpoint_dir": folder} | given
     estimator = cls(**settings) if paper is None else cls.paper(paper.value, **settings)
 
     started = time.perf_counter()
-    eval_set = None if held is None else (held[0], _same_labels(held[1], y, chosen, name))
+    eval_set = None if held is None else (held[0], same_labels(held[1], y, chosen, name))
     watch = MemoryWatch(estimator, x, y, eval_set, dry_run, quiet)
-    listeners: list[Any] = [] if launched() else [watch]  # it reckons with all rows in this process
+    rest = HeldOut()
+    listeners: list[Any] = [decisions.SayDecisions(found)] if told else []
+    listeners += [rest] if launched() else [rest, watch]  # which reckons with all rows in this process
     with Progress() as progress:
-        estimator.set_params(callbacks=listeners + ([] if quiet or dry_run else [progress]))
+        estimator.set_params(callbacks=listeners + ([progress] if shown and not dry_run else []))
         try:
             with _saved_on_signals(folder):
                 fit_shares(estimator, x, y, eval_set)
@@ -234,9 +294,12 @@ def fit(
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
     save(estimator, output, encoder, target=name)  # first of all: what follows may fail
-    scores = {"training": common.scores(estimator, x, values, name)}
-    if held is not None:
-        scores["validation"] = common.scores(estimator, *held, name)
+    outcome = Outcome(estimator, chosen, name, len(x), seconds, found)
+    outcome.scores["training"] = common.scores(estimator, x, values, name)
+    if held is None:
+        outcome.add_held_out(rest)
+    else:
+        outcome.scores["validation"] = common.scores(estimator, *held, name)
     if folder is not None:
         clear(folder)
     if report is not None:
@@ -252,9 +315,9 @@ def fit(
             file_bytes=output.stat().st_size,
         )
     if as_json:
-        common.print_json(_summary(estimator, output, chosen, name, len(x), scores, seconds))
+        common.print_json(outcome.to_dict(output))
     elif not quiet:
-        _print(estimator, output, scores, report)
+        outcome.show(output, report)
 
 
 def _checkpoint_folder(checkpoint: Path | None, resume: bool, output: Path) -> Path | None:
@@ -296,101 +359,4 @@ def _check_report(report: Path, output: Path, *tables: Path | None) -> None:
     for table in tables:
         if table is not None:
             common.refuse_to_replace(table, report, "the table", "--report")
-
-
-def _check_parameters(given: dict[str, Any], cls: Any, classes: dict[Method, Any]) -> None:
-    """Refuse a parameter that an estimator does not have, and say where it is to be found."""
-    known = _parameters(cls)
-    unknown = next((name for name in given if name not in known), None)
-    if unknown is None:
-        return
-    owners = [method for method, other in classes.items() if unknown in _parameters(other)]
-    near = difflib.get_close_matches(unknown, known, 1)
-    if owners:
-        hint = f"it belongs to {', '.join(owners)}."
-    else:
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
-    raise ValueError(f"{cls.__name__} has no parameter {unknown!r}: {hint}")
-
-
-def _parameters(cls: Any) -> list[str]:
-    return [name for name in cls._get_param_names() if name not in OWN_PARAMETERS]
-
-
-def _features(table: Table, target: str, drop: list[str]) -> Table:
-    """The table without its target and the columns to drop."""
-    names: list[str] = []
-    for item in drop:
-        # A name may hold a comma itself.
-        names += (
-            [item] if item in table.columns else [part.strip() for part in item.split(",") if part.strip()]
-        )
-    if target in names:
-        raise ValueError(f"The target {target!r} cannot be dropped.")
-    for name in dict.fromkeys([*names, target]):
-        table = table.drop(name)
-    if not table.columns:
-        raise ValueError(f"There is no column left to predict {target!r} from.")
-    return table
-
-
-def _target(values: Any, task: str, name: str) -> Any:
-    if task == "classification":
-        return common.labels(values)
-    if values.dtype == object:
-        raise ValueError(f"The target {name!r} holds text, such as {values[0]!r}: regression needs numbers.")
-    return values
-
-
-def _same_labels(values: Any, y: Any, task: str, name: str) -> Any:
-    """The validation target in the terms of the training target."""
-    if task == "regression":
-        return _target(values, task, name)
-    import numpy as np
-
-    classes = np.unique(y)
-    return classes[common.class_codes(values, classes, name)]
-
-
-def _class_weight(given: dict[str, Any], y: Any) -> dict[Any, Any]:
-    """Weights by label; JSON has written the labels as text."""
-    import numpy as np
-
-    by_text = {common.label_text(label): label for label in np.unique(y).tolist()}
-    unknown = next((text for text in given if text not in by_text), None)
-    if unknown is not None:
-        raise ValueError(f"class_weight names the class {unknown!r}; the classes are {', '.join(by_text)}.")
-    return {by_text[text]: weight for text, weight in given.items()}
-
-
-def _summary(
-    estimator: Any, output: Path, task: str, target: str, n_rows: int, scores: dict[str, Any], seconds: float
-) -> dict[str, Any]:
-    network = estimator.network_
-    return {
-        "model": str(output),
-        "estimator": type(estimator).__name__,
-        "task": task,
-        "target": target,
-        "rows": n_rows,
-        "topology": network.topology(),
-        "network": network.describe(),
-        "scores": scores,
-        "steps": len(estimator.history_),
-        "seconds": round(seconds, 3),
-    }
-
-
-def _print(estimator: Any, output: Path, scores: dict[str, dict[str, float]], report: Path | None) -> None:
-    from opgrow.progress import growth_table
-
-    console = common.console()
-    console.print(growth_table(estimator.history_))
-    console.print()
-    console.print(repr(estimator.network_), soft_wrap=True)
-    console.print()
-    for part, found in scores.items():
-        console.print(f"{part:<10} {common.scores_text(found)}", soft_wrap=True)
-    console.print(f"saved to   {output}", soft_wrap=True)
-    if report is not None:
-        console.print(f"report     {report}", soft_wrap=True)
+    common.require_suffix(report, ".html", "A report", "--report")

@@ -12,6 +12,7 @@ from opgrow.cli import common
 if TYPE_CHECKING:
     import numpy as np
 
+    from opgrow.cli.outcome import Outcome
     from opgrow.persistence import ModelFile
     from opgrow.stream import Source
 
@@ -29,14 +30,17 @@ def fit_folder(
     drop: list[str],
     settings: dict[str, Any],
     paper: str | None,
-    quiet: bool,
-) -> tuple[Any, str, str, int, dict[str, dict[str, float]], float]:
+    shown: tuple[bool, bool],
+) -> Outcome:
     """Fit an estimator on a folder.
 
-    ``cls_of`` gives its class for a task, and complains of ``settings`` that it does not have. Returns the
-    estimator, the task, the name of the target, the number of rows, its scores and the seconds it took.
+    ``cls_of`` gives its class for a task, and complains of ``settings`` that it does not have. ``shown`` are
+    progress, and what was decided.
     """
-    from opgrow.data import infer_task
+    from opgrow.cli.decisions import SayDecisions, target_decisions
+    from opgrow.cli.outcome import HeldOut, Outcome
+    from opgrow.data import guess_task
+    from opgrow.data.table import as_column
     from opgrow.distributed.launch import fit_shares, is_first
     from opgrow.progress import Progress
 
@@ -44,17 +48,28 @@ def fit_folder(
     first = source.read(0).y
     if first is None:
         raise ValueError(f"{str(folder)!r} holds no targets: expected an array 'y' beside 'X'.")
-    chosen = infer_task(first) if task == "auto" else task
+    guess = guess_task(first) if task == "auto" else None
+    chosen = task if guess is None else guess.task
+    reason = None if guess is None else f"in the first {len(first):,} rows {guess.reason}"
+    found = [
+        ("table", f"{source.n_rows:,} rows, {source.n_features:,} columns of numbers (otherwise: --drop)"),
+        *target_decisions(name, as_column(first, name), chosen, reason),
+    ]
     cls = cls_of(chosen)
     estimator = cls(**settings) if paper is None else cls.paper(paper, **settings)
     started = time.perf_counter()
+    rest = HeldOut()
     with Progress() as progress:
-        estimator.set_params(callbacks=None if quiet else [progress])
+        listeners = [rest, *[SayDecisions(found)] * shown[1], *[progress] * shown[0]]
+        estimator.set_params(callbacks=listeners)
         fit_shares(estimator, source)
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
-    scores = {"training": _scores(estimator, source, name)} if is_first() else {}
-    return estimator, chosen, name, source.n_rows, scores, seconds
+    outcome = Outcome(estimator, chosen, name, source.n_rows, seconds, found)
+    if is_first():
+        outcome.scores["training"] = _scores(estimator, source, name)
+        outcome.add_held_out(rest)
+    return outcome
 
 
 def _opened(folder: Path, target: str | None, drop: list[str]) -> tuple[Source, str]:

@@ -89,10 +89,11 @@ def _columns(encoder: Any) -> Any:
         table.add_column(name, overflow="fold")
     for column in encoder.to_dict()["columns"]:
         if column["kind"] == "number":
-            encoding = f"number; {column['median']:g} where it is missing"
+            gap = "missing or text" if column.get("text_is_missing") else "missing"
+            encoding = f"number; {column['median']:g} where it is {gap}"
         else:
-            encoding = f"one-hot: {', '.join(column['categories'])}" + (
-                "; and missing" if column["missing"] else ""
-            )
+            encoding = f"one-hot: {', '.join(column['categories'])}"
+            encoding += "; all others as one" * column.get("pooled", False)
+            encoding += "; and missing" * column["missing"]
         table.add_row(Text(column["name"]), Text(encoding))
     return table

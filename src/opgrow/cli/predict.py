@@ -42,30 +42,36 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add a column p_<class> with the probability of each class.")
     ] = False,
+    header: common.Header = None,
+    decimal: common.Decimal = None,
 ) -> None:
     """Predict every row of a table.
 
-    Writes CSV with a column 'prediction', in the order of the rows. Further columns of the table are ignored.
+    Writes CSV with a column 'prediction', in the order of the rows. Further columns of the table are ignored;
+    these, and rows with categories that the model does not know, are counted on standard error.
     """
-    from opgrow.data import read_table
     from opgrow.persistence import check_writable, read, write_atomically
 
     if output != "-":
         check_writable(output)
         common.refuse_to_replace(data, Path(output), "the table")
         common.refuse_to_replace(model, Path(output), "the model file")
+        common.require_suffix(Path(output), ".csv", "The table of predictions")
     loaded = read(model)
     content: Iterable[bytes]
-    if data.is_dir():
-        content = prediction_lines(loaded, data, _csv, proba)
-    else:
-        content = [_csv(loaded, common.inputs(loaded, read_table(data)), proba).encode()]
-    if output == "-":
-        for part in content:
-            # A file or another program gets the labels as they are.
-            typer.echo(printable(part.decode()) if sys.stdout.isatty() else part, nl=False)
-    else:
-        write_atomically(output, content)
+    with common.notes():
+        if data.is_dir():
+            _refuse_for_folders(header, decimal)
+            content = prediction_lines(loaded, data, _csv, proba)
+        else:
+            table = common.read_for(loaded, data, header, decimal)
+            content = [_csv(loaded, common.inputs(loaded, table), proba).encode()]
+        if output == "-":
+            for part in content:
+                # A file or another program gets the labels as they are.
+                typer.echo(printable(part.decode()) if sys.stdout.isatty() else part, nl=False)
+        else:
+            write_atomically(output, content)
 
 
 def evaluate(
@@ -75,27 +81,35 @@ def evaluate(
         str | None,
         typer.Option(help="Column with the true values. Default: the one that the model was fitted on."),
     ] = None,
+    header: common.Header = None,
+    decimal: common.Decimal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Score a model on a table that holds the true values.
 
     Classes: accuracy, balanced accuracy, macro F1 and log loss. Numbers: R2, MAE and RMSE.
     """
-    from opgrow.data import read_table
     from opgrow.persistence import read
 
     loaded = read(model)
     if data.is_dir():
+        _refuse_for_folders(header, decimal)
         name, values = targets(data, target or loaded.target)
         x: Any = model_inputs(loaded, data)
         found = common.scores(loaded.estimator, x, values, name)
         _show(model, data, name, x.n_rows, found, as_json)
         return
-    table = read_table(data)
-    name, values = common.target_column(table, target or loaded.target, repr(str(data)))
-    x = common.inputs(loaded, table, name)
-    found = common.scores(loaded.estimator, x, values, name)
+    with common.notes():
+        table = common.read_for(loaded, data, header, decimal)
+        name, values = common.target_column(table, target or loaded.target, repr(str(data)))
+        x = common.inputs(loaded, table, name)
+        found = common.scores(loaded.estimator, x, values, name)
     _show(model, data, name, len(x), found, as_json)
+
+
+def _refuse_for_folders(header: bool | None, decimal: str | None) -> None:
+    if header is not None or decimal is not None:
+        raise ValueError("--header and --decimal concern CSV files, and a folder has none.")
 
 
 def _show(model: Path, data: Path, name: str, n_rows: int, found: dict[str, float], as_json: bool) -> None:

@@ -31,6 +31,8 @@ def report(
         Path | None,
         typer.Option("--output", "--out", "-o", help="HTML file to write. Default: beside the model file."),
     ] = None,
+    header: common.Header = None,
+    decimal: common.Decimal = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
     """Write a page on a model: what was grown, how it grew, how good it is and what it costs.
@@ -38,21 +40,23 @@ def report(
     The page is one file that needs no network. A model file keeps no curves of tuning; 'opgrow fit --report'
     shows them.
     """
-    from opgrow.data import read_table
     from opgrow.persistence import check_writable, read
     from opgrow.report import write_report
 
     page = model.with_suffix(".html") if output is None else output
     check_writable(page)
     common.refuse_to_replace(model, page, "the model file")
+    if data is not None:
+        common.refuse_to_replace(data, page, "the table")
+    common.require_suffix(page, ".html", "A report")
     loaded = read(model)
     x, y, found, name = None, None, None, target or loaded.target
     if data is not None:
-        common.refuse_to_replace(data, page, "the table")
-        table = read_table(data)
-        name, values = common.target_column(table, name, repr(str(data)))
-        x = common.inputs(loaded, table, name)
-        found = common.scores(loaded.estimator, x, values, name)
+        with common.notes():
+            table = common.read_for(loaded, data, header, decimal)
+            name, values = common.target_column(table, name, repr(str(data)))
+            x = common.inputs(loaded, table, name)
+            found = common.scores(loaded.estimator, x, values, name)
         y = true_values(loaded.estimator, values, name)
     elif target is not None:
         raise ValueError("--target names a column of a table, and no table was given.")

@@ -176,7 +176,7 @@ class _Source:
         raise ValueError(
             f"Column {name!r} of {str(self.path)!r} has numbers with commas, such as {example!r}: say "
             "decimal=',' (--decimal ,) if these are decimal commas, remove them if they separate thousands, "
-            "or take the column as categories with --text."
+            "or take the column as text with decimal='.' (--decimal .)."
         )
 
     def _parse_blocks(self, text: frozenset[int]) -> tuple[list[np.ndarray], frozenset[int], bool]:

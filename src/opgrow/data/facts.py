@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -56,10 +57,12 @@ class ColumnFacts:
         if values.dtype != object:
             n_distinct = np.unique(values[~np.isnan(values)]).size if isinstance(column, TextColumn) else 0
             return cls(column, len(values), int(np.isnan(values).sum()), n_distinct)
-        texts = np.array([value for value in values.tolist() if value is not None], dtype=object)
+        counts = Counter(values.tolist())
+        n_gaps = counts.pop(None, 0)
+        texts = np.array(list(counts), dtype=object)
         strays = texts[np.isnan(as_numbers(texts))]
         example = min(strays if strays.size else texts, default="")
-        return cls(column, len(values), len(values) - len(texts), len(set(texts)), example, len(strays))
+        return cls(column, len(values), n_gaps, len(counts), example, sum(counts[text] for text in strays))
 
     @property
     def is_text(self) -> bool:
@@ -91,7 +94,7 @@ class ColumnFacts:
             said.append(f"{found}: {numeric} takes these as missing")
         if self.column.pooled:
             rare = self.n_distinct - len(self.column.categories)
-            found = f"{rare:,} rare categories of {self.n_distinct:,} in {name!r} are pooled as '<other>'"
+            found = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"
             keep = words["categories"].format(self.n_distinct)
             said.append(f"{found}: {keep} keeps them apart, {drop} leaves the column out")
         return said

@@ -31,6 +31,7 @@ from ..callbacks.base import Callback, broadcast, check_callbacks
 from ..callbacks.budget import budgets
 from ..checkpoints import Identity, NoFolder
 from ..checkpoints.fingerprints import texts
+from ..data.advice import advice
 from ..devices import choose_backend, prediction_device
 from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth import GrowthSettings, Method, Problem
@@ -466,9 +467,16 @@ class GrowingEstimator(BaseEstimator):
         return x, y, weight
 
     def _checked(self, *data: Any, **options: Any) -> Any:
-        """X, or X and y, as scikit-learn checks them."""
-        with checking():
-            return validate_data(self, *map(as_array, data), dtype=[np.float64, np.float32], **options)
+        """X, or X and y, as scikit-learn checks them; of tables it knows less than we do."""
+        arrays = [as_array(part) for part in data]
+        try:
+            with checking():
+                return validate_data(self, *arrays, dtype=[np.float64, np.float32], **options)
+        except (ValueError, TypeError) as error:
+            sentence = advice(arrays[0], type(self).__name__)
+            if sentence is None:
+                raise
+            raise ValueError(sentence) from error
 
     def _eval_rows(self, eval_set: Any, **options: Any) -> tuple[np.ndarray, Any] | None:
         """Validation data given by the user: (X, y) or a list with that one pair."""
