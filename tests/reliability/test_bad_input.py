@@ -143,7 +143,7 @@ def check(call: Function[[Any], Any], error: type[Exception], sentence: str, giv
     (
         lambda g: classifier().fit([["red", 1.0, 2.0]] * N, g.y),
         ValueError,
-        "could not convert string to float: 'red'",
+        "X holds text in column 'x0', such as 'red': put an opgrow.TableEncoder in front...",
     ),
     (
         lambda g: g.clf.predict(g.x[:, :2]),
@@ -267,7 +267,11 @@ def with_eval_set(make: Function[[Any], Any]) -> Function[[Any], Any]:
         ValueError,
         "eval_set: Found input variables with inconsistent...",
     ),
-    (with_eval_set(lambda g: (g.x * np.nan, g.y)), ValueError, "eval_set: Input X contains NaN..."),
+    (
+        with_eval_set(lambda g: (g.x * np.nan, g.y)),
+        ValueError,
+        "eval_set: X has gaps (NaN or None) in column ...",
+    ),
     (with_eval_set(lambda g: (g.x, put(g.y, None))), ValueError, f"eval_set: {MISSING}"),
     (
         with_eval_set(lambda g: (g.x, g.y + 5)),
