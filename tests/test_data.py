@@ -22,7 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import opgrow
-from opgrow.data import Table, TableEncoder, TableWarning, csv_files, guess_task, infer_task, read_table
+from opgrow import TableWarning
+from opgrow.data import Table, TableEncoder, csv_files, guess_task, infer_task, read_table
 
 
 @pytest.fixture

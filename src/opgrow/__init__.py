@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
+    from .errors import RangeWarning, TableWarning
     from .export import export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
@@ -79,6 +80,7 @@ __all__ = [
     "POPRegressor",
     "RangeWarning",
     "TableEncoder",
+    "TableWarning",
     "__version__",
     "export_c",
     "export_onnx",
@@ -92,7 +94,7 @@ __all__ = [
 _HOMES = {
     "callbacks": ("Callback",),
     "data": ("TableEncoder",),
-    "errors": ("RangeWarning",),
+    "errors": ("RangeWarning", "TableWarning"),
     "export": ("export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (

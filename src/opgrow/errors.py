@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NotFiniteError", "RangeWarning"]
+__all__ = ["NotFiniteError", "RangeWarning", "TableWarning"]
 
 
 class NotFiniteError(ValueError, FloatingPointError):
@@ -18,3 +18,7 @@ class RangeWarning(UserWarning):
     ``warnings.simplefilter("ignore", opgrow.RangeWarning)`` silences it, "error" makes it an error, and an
     estimator's ``outside(X)`` says which rows are meant.
     """
+
+
+class TableWarning(UserWarning):
+    """Rows of a table are unlike those that an encoder was fitted on, such as in categories it never saw."""

@@ -159,16 +159,17 @@ def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | N
 
 @contextmanager
 def notes(quiet: bool = False) -> Iterator[list[str]]:
-    """Print warnings about tables as notes, if what is done with them succeeds; yields a list of these."""
-    from opgrow.data import TableWarning
+    """Print warnings about rows as notes, if what is done with these succeeds; yields a list of the notes."""
+    from opgrow.errors import RangeWarning, TableWarning
 
     said: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always", TableWarning)
+        for category in (RangeWarning, TableWarning):
+            warnings.simplefilter("always", category)
         yield said
     for warning in heard:
-        if issubclass(warning.category, TableWarning):
-            said.append(str(warning.message))
+        if issubclass(warning.category, RangeWarning | TableWarning):
+            said += [str(warning.message)] * (str(warning.message) not in said)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     for line in [] if quiet else said:
@@ -204,8 +205,8 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
 
 def _warn_of_others(table: Table, known: list[str], target: str) -> None:
     """Name the columns that a model has no use for."""
-    from opgrow.data import TableWarning
     from opgrow.data.table import listed
+    from opgrow.errors import TableWarning
 
     others = [name for name in table.names if name not in {*known, target}]
     if others:

@@ -5,9 +5,9 @@ into the float32 matrix that the estimators take. pandas and pyarrow are optiona
 files still work.
 """
 
-from opgrow.data.encoder import TableEncoder, TableWarning
+from opgrow.data.encoder import TableEncoder
 from opgrow.data.files import read_table
 from opgrow.data.table import Table
 from opgrow.data.tasks import TaskGuess, guess_task, infer_task
 
-__all__ = ["Table", "TableEncoder", "TableWarning", "TaskGuess", "guess_task", "infer_task", "read_table"]
+__all__ = ["Table", "TableEncoder", "TaskGuess", "guess_task", "infer_task", "read_table"]

@@ -18,14 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from opgrow.data.columns import NumberColumn, TextColumn, column_from_dict, require
 from opgrow.data.facts import PYTHON, ColumnFacts, column_lines
 from opgrow.data.table import Table, listed
+from opgrow.errors import TableWarning
 
-__all__ = ["TableEncoder", "TableWarning"]
+__all__ = ["TableEncoder"]
 
 FORMAT = 1
-
-
-class TableWarning(UserWarning):
-    """Rows to predict are unlike those that an encoder was fitted on."""
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
