@@ -12,6 +12,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .callbacks import Callback
     from .data import TableEncoder
+    from .errors import RangeWarning, TableWarning
     from .estimators import (
         BLSClassifier,
         BLSRegressor,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
-    from .errors import RangeWarning, TableWarning
     from .export import export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
