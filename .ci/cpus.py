@@ -1,4 +1,4 @@
-"""Run the tests marked `cpu` with code compiled for other CPUs than this one: `make cpus`.
+"""Run the tests marked `cpu` and the examples of docstrings with code for other CPUs: `make cpus`.
 
 Each kind of CPU rounds in its own order, so that networks differ from machine to machine, and no test may
 depend on that. numba compiles for the CPU that it is told; BLAS and torch choose among code they carry. The
@@ -21,6 +21,8 @@ CPUS = {
 }
 WARM_UP = "from opgrow.kernels.warmup import KINDS, warm_up; warm_up(*KINDS)"
 CACHE = Path("build") / "cpus"
+#: Marked tests, and the examples in the docstrings.
+TESTS = (["-m", "cpu"], ["--doctest-modules", "src"])
 
 
 def environment(cpu: str) -> dict[str, str]:
@@ -57,8 +59,9 @@ def main(cpus: list[str], options: list[str]) -> int:
         started = time.perf_counter()
         variables = environment(cpu)
         subprocess.run([sys.executable, "-c", WARM_UP], env=variables, check=True)
-        tests = [sys.executable, "-m", "pytest", "-q", "-m", "cpu", *options]
-        passed = subprocess.run(tests, env=variables, check=False).returncode == 0
+        pytest = [sys.executable, "-m", "pytest", "-q", *options]
+        codes = [subprocess.run([*pytest, *what], env=variables, check=False).returncode for what in TESTS]
+        passed = not any(codes)
         failed |= not passed
         seconds = time.perf_counter() - started
         print(f"{cpu}: {'passed' if passed else 'FAILED'} in {seconds:.0f} s", flush=True)

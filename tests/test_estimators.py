@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import opgrow
+from double_precision import answers, assert_as_double_precision_says
 from opgrow import (
     HeMLGOPClassifier,
     HeMLGOPRegressor,
@@ -412,13 +413,14 @@ def test_frames_of_targets(iris):
     )
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
 def test_one_row_is_predicted_as_in_a_batch(cls, iris):
     x, y = iris
     estimator = small(cls).fit(x, y)
-    together = estimator._outputs(x)
-    alone = np.concatenate([estimator._outputs(x[i : i + 1]) for i in range(0, 150, 10)])
-    np.testing.assert_allclose(alone, together[::10], rtol=1e-5, atol=1e-5)
+    together = answers(estimator, x)[::10]
+    alone = np.concatenate([answers(estimator, x[i : i + 1]) for i in range(0, 150, 10)])
+    assert_as_double_precision_says(estimator, x[::10], together, alone)
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
