@@ -158,6 +158,26 @@ def test_least_squares_outputs_between_0_and_1_that_sum_to_1_are_the_probabiliti
     np.testing.assert_allclose(probabilities("mse", outputs), outputs)
 
 
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+def test_the_largest_output_is_the_most_probable_class_however_far_from_0_and_1(loss):
+    rng = np.random.default_rng(0)
+    sizes = np.repeat([1e-30, 1e-3, 1.0, 30.0, 1e30], 200)[:, None]
+    outputs = (rng.normal(size=(1000, 4)) * sizes).astype(np.float32)
+    # Above 1, below 0, and what clipping at 0 and 1 would make equal.
+    made = np.array([[1.1, 1.2, 0, 0], [-3, -1, -2, -4], [0, 0, -1, -1], [2e38, 3e38, 3.3e38, 1]], np.float32)
+    outputs = np.concatenate([outputs, made, outputs + 1, outputs - 1])
+    found = probabilities(loss, outputs)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    at_its_best = np.take_along_axis(found, outputs.argmax(axis=1)[:, None], axis=1)[:, 0]
+    assert (at_its_best == found.max(axis=1)).all()
+    if loss == "mse":  # a softmax of logits that differ by less than 1e-16 is a tie
+        told_apart = (outputs > 0).any(axis=1)
+        assert (found.argmax(axis=1) == outputs.argmax(axis=1))[told_apart].all()
+        inside = ((outputs >= 0) & (outputs <= 1)).all(axis=1) & (outputs.max(axis=1) > 0)
+        kept = outputs[inside].astype(float)
+        np.testing.assert_allclose(found[inside], kept / kept.sum(axis=1, keepdims=True))
+
+
 def test_temperature_minimises_the_cross_entropy(classified):
     outputs, target, labels, weight = classified
     outputs = outputs / 5

@@ -90,15 +90,22 @@ def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
 
 
 def probabilities(loss: Loss, outputs: np.ndarray) -> np.ndarray:
-    """Class probabilities (n, classes): softmax of logits, or clipped least-squares outputs."""
+    """Class probabilities (n, classes): softmax of logits, or least-squares outputs as shares.
+
+    The order of the outputs is kept, so that the class with the largest output is the most probable one:
+    of least-squares outputs only negative ones are clipped, and a row without a positive one, which
+    nothing speaks for, becomes a softmax.
+    """
     outputs = outputs.astype(np.float64)
-    if loss == "mse":
-        clipped = np.clip(outputs, 0.0, 1.0)
-        total = clipped.sum(axis=1, keepdims=True)
-        # Where every output is 0 or less, nothing speaks for any class.
-        return np.where(total > 0, clipped / np.where(total > 0, total, 1.0), 1.0 / outputs.shape[1])
-    shifted = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+    largest = outputs.max(axis=1, keepdims=True)
+    soft = np.exp(outputs - largest)
+    soft /= soft.sum(axis=1, keepdims=True)
+    if loss != "mse":
+        return soft
+    # Divided by the largest first: the sum of outputs far from the data might overflow.
+    shares = np.maximum(outputs, 0.0) / np.where(largest > 0, largest, 1.0)
+    total = shares.sum(axis=1, keepdims=True)
+    return np.where(largest <= 0, soft, shares / np.where(total > 0, total, 1.0))
 
 
 def evaluate(

@@ -714,9 +714,9 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
         return probabilities(self.loss_, outputs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each sample."""
-        outputs = self._outputs(X)
-        return self.classes_[outputs.argmax(axis=1)]
+        """The most probable class of each sample: the first of the largest in `predict_proba`."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy on rows and their classes, or on a source, which has both."""

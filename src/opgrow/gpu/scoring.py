@@ -61,11 +61,14 @@ def _sums(criterion: str, loss: Loss, outputs: Tensor, chunk: Chunk) -> Tensor:
 
 
 def _probabilities(loss: Loss, outputs: Tensor) -> Tensor:
+    """`opgrow.scores.probabilities` of (k, classes, n) outputs."""
+    soft = torch.softmax(outputs, dim=1)
     if loss != "mse":
-        return torch.softmax(outputs, dim=1)
-    clipped = outputs.clamp(0.0, 1.0)
-    total = clipped.sum(dim=1, keepdim=True)
-    return torch.where(total > 0, clipped / torch.where(total > 0, total, 1.0), 1.0 / outputs.shape[1])
+        return soft
+    largest = outputs.amax(dim=1, keepdim=True)
+    shares = outputs.clamp(min=0.0) / torch.where(largest > 0, largest, 1.0)
+    total = shares.sum(dim=1, keepdim=True)
+    return torch.where(largest <= 0, soft, shares / torch.where(total > 0, total, 1.0))
 
 
 def to_scores(criterion: str, found: Tensor) -> list[Score]:
