@@ -314,6 +314,9 @@ def test_places_that_cannot_be_written_to(fitted: Any, tmp_path: Path) -> None:
         fitted.save(tmp_path)
     with pytest.raises(FileNotFoundError, match="There is no folder"):
         fitted.save(tmp_path / "nowhere" / "model.safetensors")
+    with pytest.raises(ValueError, match=r"^The model file must end in '\.safetensors', got 'model\.pkl'\.$"):
+        fitted.save(tmp_path / "model.pkl")
+    assert not list(tmp_path.iterdir())
 
 
 # --- broken and hostile files ---

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["check_writable", "write_atomically", "write_together"]
+__all__ = ["check_suffix", "check_writable", "write_atomically", "write_together"]
 
 #: What a file is to hold, as a whole or piece by piece.
 Content = bytes | Iterable[bytes]
@@ -64,6 +64,13 @@ def write_together(contents: Mapping[str | os.PathLike[str], Content]) -> None:
     for folder in {target.parent for target in targets}:
         with _named(next(target for target in targets if target.parent == folder)):
             _flush_folder(folder)
+
+
+def check_suffix(path: str | os.PathLike[str], suffix: str, what: str) -> None:
+    """Refuse a name that promises another kind of file than the one that would be written."""
+    name = Path(path).name
+    if Path(path).suffix.lower() != suffix:
+        raise ValueError(f"The {what} must end in {suffix!r}, got {name!r}.")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -23,12 +23,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from . import record
-from .atomic import check_writable, write_atomically, write_together
+from .atomic import check_suffix, check_writable, write_atomically, write_together
 from .checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from .data import TableEncoder
 
 __all__ = [
     "ModelFile",
+    "check_suffix",
     "check_writable",
     "load",
     "packed",
@@ -85,7 +86,7 @@ def save(
         and come back as None. Of its history, the tuning curves and all candidates but the best five of each
         search are left out.
     path : str or path-like
-        Where to; a file that is there is replaced.
+        Where to, a name that ends in ``.safetensors``; a file that is there is replaced.
     encoder : TableEncoder, optional
         What makes the estimator's inputs from a table; it travels in the file.
     target : str, optional
@@ -110,6 +111,8 @@ def save(
         raise TypeError(f"Only opgrow's own estimators can be saved, got {name}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
+    check_writable(path)
+    check_suffix(path, ".safetensors", "model file")
     if not sample:
         estimator = copy(estimator)
         estimator.sample_ = None

@@ -16,7 +16,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["BOUND", "SAMPLE_ROWS", "Ranges", "Scaling", "kept_sample", "robust", "spread_rows", "squash"]
+__all__ = [
+    "BOUND",
+    "FARTHEST",
+    "SAMPLE_ROWS",
+    "Ranges",
+    "Scaling",
+    "kept_sample",
+    "robust",
+    "spread_rows",
+    "squash",
+]
 
 #: Scales that an input has at most once it is squashed; docs/parameters.md says why.
 BOUND = 3.0
@@ -25,7 +35,7 @@ SAMPLE_ROWS = 4096
 #: A column with a value that is so many deviations from the mean is measured by its quantiles.
 _FAR = 8.0
 #: Beyond so many bounds the squashed value is the bound, in single precision; farther squares overflow.
-_FARTHEST = 1e4
+FARTHEST = 1e4
 #: Part of the range of the targets by which a prediction may leave it.
 _MARGIN = 0.05
 #: Rows that stay with a fitted estimator, and their values, at most.
@@ -39,7 +49,7 @@ def squash(z: Values, bound: float | None) -> Values:
     """z / sqrt(1 + (z / bound)^2) of a numpy array or a torch tensor; without a bound, z as it is."""
     if bound is None:
         return z
-    z = z.clip(-_FARTHEST * bound, _FARTHEST * bound)
+    z = z.clip(-FARTHEST * bound, FARTHEST * bound)
     return z / (1 + (z / bound) ** 2) ** 0.5
 
 

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from compiled import COMPILER, MODES, Library, compiled, name_of, needs_compiler
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import Block, Layer, Network, OperatorSet, estimators, export_c, persistence
+from opgrow import Block, Layer, Network, OperatorSet, export_c, persistence
 from opgrow.cli import app
 from opgrow.export.c_size import c_size
 from opgrow.export.c_text import floating
@@ -32,68 +33,9 @@ from opgrow.kernels import reference
 from opgrow.operators import library, register_activation, registered, unregister
 from opgrow.scores import probabilities
 
-COMPILER = next((name for name in ("gcc", "cc", "clang") if shutil.which(name)), None)
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: gcc, cc or clang")
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wdouble-promotion", "-Wconversion", "-Werror", "-pedantic"]
-QUICK = {
-    "n_min": 6,
-    "n_step": 3,
-    "epochs": (3, 2, 1),
-    "fine_tune_epochs": 2,
-    "max_layers": 2,
-    "layer_threshold": -1e9,
-    "block_threshold": -1e9,
-    "max_neurons": 9,
-    "widths": (8, 6),
-    "random_state": 0,
-}
 SMALL = {"n_min": 6, "max_layers": 1, "random_state": 0}
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
-MODES = [
-    {},
-    {"weights": "int16"},
-    {"weights": "int8"},
-    {"arithmetic": "integer"},
-    {"arithmetic": "integer", "weights": "int8"},
-]
-
-
-def name_of(mode: dict[str, str]) -> str:
-    return "_".join(mode.values()) or "plain"
-
-
-def compiled(*arguments: Any, flags: list[str] = FLAGS) -> None:
-    command = [COMPILER, *flags, *map(str, arguments), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-class Library:
-    """Exported files, compiled together, for numpy arrays."""
-
-    def __init__(self, files: list[Path], level: str = "-O1", flags: tuple[str, ...] = ()) -> None:
-        made = files[0].parent / f"library_{len(list(files[0].parent.glob('*.so')))}.so"
-        floats = [f"-D{file.stem.upper()}_FLOAT" for file in files]
-        compiled(level, "-shared", "-fPIC", *floats, *flags, *files, "-o", made)
-        self.functions = ctypes.CDLL(str(made))
-
-    def _has(self, name: str) -> bool:
-        return hasattr(self.functions, name)
-
-    def scores(self, name: str, x: np.ndarray, n_outputs: int) -> np.ndarray:
-        suffix = "_float" if self._has(f"{name}_scores_float") else ""
-        function = getattr(self.functions, f"{name}_scores{suffix}")
-        rows, out = np.ascontiguousarray(x, np.float32), np.empty((len(x), n_outputs), np.float32)
-        for row, values in zip(rows, out, strict=True):
-            function(row.ctypes.data_as(ctypes.c_void_p), values.ctypes.data_as(ctypes.c_void_p))
-        return out.astype(np.float64)
-
-    def predict(self, name: str, x: np.ndarray) -> np.ndarray:
-        suffix = "_float" if self._has(f"{name}_predict_float") else ""
-        function = getattr(self.functions, f"{name}_predict{suffix}")
-        rows = np.ascontiguousarray(x, np.float32)
-        return np.array([function(row.ctypes.data_as(ctypes.c_void_p)) for row in rows])
 
 
 def as_regressor(network: Network) -> Any:
@@ -140,17 +82,6 @@ def expected_outputs(network: Network, x: np.ndarray) -> np.ndarray:
 # --- the numbers ---
 
 
-@pytest.fixture(scope="module")
-def fitted() -> dict[str, Any]:
-    """Every estimator of the package, fitted on little data."""
-    models = {}
-    for name in estimators.__all__:
-        cls = getattr(estimators, name)
-        quick = {key: value for key, value in QUICK.items() if key in cls._get_param_names()}
-        models[name] = cls(**quick).fit(*(CLASSES if name.endswith("Classifier") else NUMBERS))
-    return models
-
-
 @needs_compiler
 def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Path) -> None:
     files = []
@@ -158,7 +89,7 @@ def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Pa
         x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
         for mode in ({}, {"weights": "int16"}, {"arithmetic": "integer"}):
             file = tmp_path / f"{name}_{name_of(mode)}.c"
-            model.export_c(file, calibration=x, **mode)
+            model.export_c(file, calibration=x, min_agreement=0, **mode)
             files.append(file)
     library = Library(files, "-O0")
     for name, model in fitted.items():
@@ -172,10 +103,12 @@ def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Pa
             scale = 1.0 if classifies else np.abs(expected).max()
             # Some networks amplify the rounding of single precision: C may do so like the library.
             rounding = np.abs(expected - exact).max() / scale
-            assert np.abs(scores - exact).max() <= max(bound, 10 * rounding) * scale, (name, mode)
+            # Integer formats may leave out 2 % of the rows, which saturate.
+            difference = np.sort(np.abs(scores - exact).max(axis=1))[: None if mode != "integer" else -3]
+            assert difference.max() <= max(bound, 10 * rounding) * scale, (name, mode)
             assert rounding < 1e-4
             if not classifies:
-                assert not library._has(f"{name}_{mode}_predict")
+                assert not library.has(f"{name}_{mode}_predict")
                 continue
             # Rows between two classes may fall to either side where weights are rounded.
             margin = np.diff(np.sort(expected, axis=1)[:, -2:], axis=1)[:, 0]
@@ -206,7 +139,10 @@ def normalised(blocks: list[Block], x: np.ndarray) -> list[Block]:
 
 @needs_compiler
 @pytest.mark.parametrize("n_inputs", [1, 2, 7])
-def test_every_operator_set_says_the_same_in_c(n_inputs: int, tmp_path: Path) -> None:
+def test_every_operator_set_says_the_same_in_c(
+    n_inputs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opgrow.export.heads, "PENALTIES", ())  # the head shows each set by itself
     generator = torch.Generator().manual_seed(n_inputs)
     mean, scale = torch.randn(n_inputs, generator=generator), torch.rand(n_inputs, generator=generator) + 0.5
     x = torch.randn(60, n_inputs, generator=generator)
@@ -219,7 +155,9 @@ def test_every_operator_set_says_the_same_in_c(n_inputs: int, tmp_path: Path) ->
         networks[pool] = showing(n_inputs, blocks, input_mean=mean, input_scale=scale)
         files += [tmp_path / f"{pool}.c", tmp_path / f"{pool}_fixed.c"]
         as_regressor(networks[pool]).export_c(files[-2])
-        as_regressor(networks[pool]).export_c(files[-1], arithmetic="integer", calibration=raw)
+        # Some sets are steep, and the least agreement of all outputs counts.
+        options = {"arithmetic": "integer", "calibration": raw, "min_agreement": 0}
+        as_regressor(networks[pool]).export_c(files[-1], **options)
     library = Library(files, "-O0")
     for pool, network in networks.items():
         expected = expected_outputs(network, raw)
@@ -228,6 +166,8 @@ def test_every_operator_set_says_the_same_in_c(n_inputs: int, tmp_path: Path) ->
         # Steep operators enlarge the rounding of 16-bit inputs, so single rows may be off by more.
         for name, order, bound in ((pool, np.inf, 1e-5), (f"{pool}_fixed", 2, 5e-3)):
             difference = (library.scores(name, raw, len(names)) - expected) / largest
+            if order == 2:  # formats may leave out 2 % of the rows, two of 60
+                difference = np.sort(np.abs(difference), axis=0)[:-2]
             error = np.linalg.norm(difference, order, axis=0) / (1 if order > 2 else np.sqrt(len(raw)))
             assert error.max() < bound, {n: e for n, e in zip(names, error, strict=True) if e >= bound}
 
@@ -375,11 +315,31 @@ def test_extreme_inputs_are_treated_as_the_library_does(fitted: dict[str, Any], 
 
 
 @needs_compiler
-def test_a_nan_is_passed_on_and_wins(fitted: dict[str, Any], tmp_path: Path) -> None:
-    fitted["HeMLGOPClassifier"].export_c(tmp_path / "model.c")
-    library, x = Library([tmp_path / "model.c"]), np.full((1, 4), np.nan)
-    assert np.isnan(library.scores("model", x, 3)).all() or fitted["HeMLGOPClassifier"].loss_ == "mse"
-    assert library.predict("model", x).tolist() == [0]
+def test_a_nan_among_the_inputs_makes_all_scores_nan_and_the_class_minus_one(
+    fitted: dict[str, Any], tmp_path: Path
+) -> None:
+    files = []
+    for name, model in fitted.items():
+        x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
+        for mode in ({}, {"weights": "int8"}, {"arithmetic": "integer"}):
+            files.append(tmp_path / f"{name}_{name_of(mode)}.c")
+            model.export_c(files[-1], calibration=x, min_agreement=0, **mode)
+    library = Library(files, "-O0")
+    for file in files:
+        model = fitted[file.stem.split("_")[0]]
+        n_inputs, n_outputs = model.network_.n_inputs, model.network_.n_outputs
+        x = np.zeros((n_inputs, n_inputs))
+        np.fill_diagonal(x, np.nan)
+        assert np.isnan(library.scores(file.stem, x, n_outputs)).all(), file.stem
+        if hasattr(model, "classes_"):
+            assert (library.predict(file.stem, x) == -1).all(), file.stem
+
+
+@needs_compiler
+def test_a_nan_that_no_pool_reads_comes_out_all_the_same(tmp_path: Path) -> None:
+    network = showing(1, [Block(1, 2, OperatorSet("gaussian", "correlation1", "tanh"), norm=None)])
+    as_regressor(network).export_c(tmp_path / "model.c")
+    assert np.isnan(Library([tmp_path / "model.c"]).scores("model", np.array([[np.nan]]), 2)).all()
 
 
 # --- what the source is like ---
@@ -402,7 +362,7 @@ def test_the_source_has_no_state_no_allocation_and_no_double(
 ) -> None:
     for name, model in fitted.items():
         x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
-        model.export_c(tmp_path / "model.c", calibration=x, **mode)
+        model.export_c(tmp_path / "model.c", calibration=x, min_agreement=0, **mode)
         source = re.sub(r"/\*.*?\*/", "", (tmp_path / "model.c").read_text(), flags=re.DOTALL)
         assert not re.search(r"\b(double|malloc|free|goto)\b", source)
         assert not re.search(r"\d\.\d*(e[-+]?\d+)?(?![\df.e])\b", source)  # every constant has its f
@@ -443,7 +403,7 @@ def test_integer_arithmetic_never_overflows(fitted: dict[str, Any], tmp_path: Pa
     files = [tmp_path / f"{name}.c" for name in models]
     for file, model in zip(files, models.values(), strict=True):
         rows = torch.randn(30, model.network_.n_inputs, generator=generator).numpy()
-        model.export_c(file, arithmetic="integer", calibration=rows)
+        model.export_c(file, arithmetic="integer", calibration=rows, min_agreement=0)
     # An overflow, a wrong shift or an index beyond an array ends the process.
     trap = ("-fsanitize=undefined,bounds", "-fsanitize-undefined-trap-on-error")
     code = (
@@ -631,8 +591,6 @@ def test_errors_are_a_sentence_and_leave_nothing_behind(fitted: dict[str, Any], 
         model.export_c(path, weights="int4")
     with pytest.raises(ValueError, match="arithmetic must be 'float' or 'integer', got 'fixed'"):
         model.export_c(path, arithmetic="fixed")
-    with pytest.raises(ValueError, match="^Integer arithmetic needs calibration rows"):
-        model.export_c(path, arithmetic="integer")
     with pytest.raises(ValueError, match="X has 3 features"):
         model.export_c(path, arithmetic="integer", calibration=CLASSES[0][:, :3])
     with pytest.raises(ValueError, match="NaN"):
@@ -706,6 +664,7 @@ def test_export_from_the_command_line(fitted: dict[str, Any], tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shutil, "which", lambda name: None)
         assert "no C compiler was found" in run("export", model, "--out", out).stdout
+    fitted["HeMLGOPClassifier"].save(model, sample=False)
     missing = run("export", model, "--out", out, "--arithmetic", "integer", code=2)
     assert missing.stderr.startswith("error: Integer arithmetic needs calibration rows")
     assert missing.stderr.count("\n") == 1

@@ -421,14 +421,18 @@ def test_parameters(call, error, sentence, given):
 @refused(
     (lambda g: g.clf.save(None), TypeError, "...os.PathLike object, not NoneType"),
     (lambda g: g.clf.save(g.folder), ValueError, "'...' is not a file that can be replaced."),
-    (lambda g: g.clf.save(g.folder / "no" / "m"), FileNotFoundError, "There is no folder '...no'."),
     (
-        lambda g: persistence.save(HeMLRNClassifier, g.path),
+        lambda g: g.clf.save(g.folder / "no" / "m.safetensors"),
+        FileNotFoundError,
+        "There is no folder '...no'.",
+    ),
+    (
+        lambda g: persistence.save(HeMLRNClassifier, g.path.with_suffix(".safetensors")),
         TypeError,
         "Only opgrow's own estimators can be saved, got type.",
     ),
     (
-        lambda g: persistence.save(g.clf, g.path, TableEncoder()),
+        lambda g: persistence.save(g.clf, g.path.with_suffix(".safetensors"), TableEncoder()),
         NotFittedError,
         "This TableEncoder instance is not fitted...",
     ),
@@ -456,7 +460,7 @@ def test_parameters(call, error, sentence, given):
         "The C file must end in '.c', got 'out.txt'.",
     ),
     (
-        lambda g: g.clf.export_onnx(g.path, float16="yes"),
+        lambda g: g.clf.export_onnx(g.path.with_suffix(".onnx"), float16="yes"),
         ValueError,
         "float16 must be True or False, got 'yes'",
     ),
@@ -466,23 +470,27 @@ def test_parameters(call, error, sentence, given):
         "Only opgrow's own estimators can be exported, got int.",
     ),
     (
-        lambda g: opgrow.export_onnx(g.clf, g.path, feature_names=["a"]),
+        lambda g: opgrow.export_onnx(g.clf, g.path.with_suffix(".onnx"), feature_names=["a"]),
         ValueError,
         "feature_names has 1 names, and the model takes 3 features.",
     ),
     (
-        lambda g: g.clf.report(g.path, g.x, [None] * N),
+        lambda g: g.clf.report(g.path.with_suffix(".html"), g.x, [None] * N),
         ValueError,
         "y_test holds the class ..., which the model does not know.",
     ),
     (
-        lambda g: g.clf.report(g.path, g.x, g.y + 5),
+        lambda g: g.clf.report(g.path.with_suffix(".html"), g.x, g.y + 5),
         ValueError,
         "y_test holds the class ..., which the model does not know.",
     ),
-    (lambda g: g.reg.report(g.path, g.x, np.full(N, np.nan)), ValueError, "Input y_test contains NaN."),
     (
-        lambda g: write_report(g.clf, g.path, feature_names=["a"]),
+        lambda g: g.reg.report(g.path.with_suffix(".html"), g.x, np.full(N, np.nan)),
+        ValueError,
+        "Input y_test contains NaN.",
+    ),
+    (
+        lambda g: write_report(g.clf, g.path.with_suffix(".html"), feature_names=["a"]),
         ValueError,
         "feature_names must have 3 names, one for each, got 1",
     ),
@@ -716,11 +724,11 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ("export good.safetensors --format tflite", "Invalid value for '--format': ..."),
     ("export good.safetensors --format c --float16", "--float16 has no meaning for the format c."),
     ("export good.safetensors --format c --name 1x", "name '1x' cannot begin the names of C functions: ..."),
-    ("export good.safetensors --format c -o out.h", "The C file must end in '.c', got 'out.h'."),
-    ("export good.safetensors -o folder.csv", "'...folder.csv' is not a file that can be replaced."),
+    ("export good.safetensors --format c -o out.h", "The output must end in '.c', got 'out.h'."),
+    ("export good.safetensors -o folder.csv", "The output must end in '.onnx' or '.c', got 'folder.csv'."),
     (
-        "export good.safetensors --format c --arithmetic integer",
-        "Integer arithmetic needs calibration rows, ...",
+        "export good.safetensors --format c --min-agreement 2",
+        "min_agreement must be a number from 0 to 1, got 2.0.",
     ),
     (
         "export good.safetensors --format c --arithmetic integer --calibration blank.csv",

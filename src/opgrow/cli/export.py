@@ -81,24 +81,34 @@ def export(
     ] = None,
     arithmetic: Annotated[
         Arithmetic | None,
-        typer.Option(help="integer is for processors without floating point; needs --calibration. (c)"),
+        typer.Option(help="integer is for processors without floating point. (c)"),
     ] = None,
     calibration: Annotated[
-        Path | None, typer.Option(help="Table of typical inputs, for integer arithmetic. (c)")
+        Path | None,
+        typer.Option(
+            help="Table of typical inputs, on which the export is compared with the model. Default: the "
+            "training rows that the model file has kept."
+        ),
+    ] = None,
+    min_agreement: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of equal labels, or R2 between both predictions, below which nothing is written; 0 "
+            "writes in any case. Default: 0.99."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
 ) -> None:
     """Write a model for other programs.
 
     The exported model takes the matrix that the network sees. Where a table has text or gaps, these are the
-    inputs that 'opgrow inspect' lists, encoded as it says there. Of C, the sizes that a compiler makes of it
-    are printed, if there is one.
+    inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
+    is measured and printed; of C also the sizes, if there is a compiler.
     """
+    from opgrow.data import read_table
     from opgrow.persistence import check_writable, read
 
-    if to is None:
-        ending = None if output is None else output.suffix
-        to = next((form for form, known in _FORMATS.items() if known.suffix == ending), Format.onnx)
+    to = _format_of(to, output)
     written = _FORMATS[to]
     given = {
         "float16": float16 or None,
@@ -107,8 +117,9 @@ def export(
         "weights": weights,
         "arithmetic": arithmetic,
         "calibration": calibration,
+        "min_agreement": min_agreement,
     }
-    options = {option: value for option, value in given.items() if value is not None}
+    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     strange = next((name for name in options if name not in written.options), None)
     if strange is not None:
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
@@ -116,8 +127,21 @@ def export(
     check_writable(target)
     common.refuse_to_replace(model, target, "the model file")
     loaded = read(model)
+    if calibration is not None:
+        options["calibration"] = common.inputs(loaded, read_table(calibration))
     more = written.write(loaded, target, options)
     _report(model, loaded, to, target, more, as_json)
+
+
+def _format_of(given: Format | None, output: Path | None) -> Format:
+    """The format that is asked for, or the one that the output's name ends like."""
+    if output is None:
+        return given or Format.onnx
+    for form, known in _FORMATS.items():
+        if output.suffix.lower() == known.suffix and given in (None, form):
+            return form
+    suffixes = " or ".join(repr(known.suffix) for form, known in _FORMATS.items() if given in (None, form))
+    raise ValueError(f"The output must end in {suffixes}, got {output.name!r}.")
 
 
 @dataclass(frozen=True)
@@ -131,30 +155,28 @@ class _More:
 def _write_onnx(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_onnx
 
-    export_onnx(model.estimator, output, feature_names=common.feature_names(model), **options)
-    return _More()
+    check = export_onnx(model.estimator, output, feature_names=common.feature_names(model), **options)
+    return _More({"check": asdict(check)}, (str(check),))
 
 
 def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
-    from opgrow.data import read_table
     from opgrow.export import export_c
     from opgrow.export.c_size import c_size
 
-    if "calibration" in options:
-        options["calibration"] = common.inputs(model, read_table(options["calibration"]))
-    export_c(model.estimator, output, features=common.feature_names(model), **options)
+    check = export_c(model.estimator, output, features=common.feature_names(model), **options)
     header = output.with_suffix(".h")
-    data: dict[str, Any] = {"header": str(header), "size": None}
+    data: dict[str, Any] = {"header": str(header), "check": asdict(check), "size": None}
+    lines = (f"header: {header}", str(check))
     try:
         size = c_size(output)
     except RuntimeError as error:  # the compiler's trouble; the files are there
-        return _More(data, (f"header: {header}", f"the sizes were not measured: {error}"))
+        return _More(data, (*lines, f"the sizes were not measured: {error}"))
     if size is None:
-        return _More(data, (f"header: {header}", "no C compiler was found, so the sizes were not measured"))
+        return _More(data, (*lines, "no C compiler was found, so the sizes were not measured"))
     data["size"] = asdict(size)
     stack = "" if size.stack is None else f", {size.stack} bytes of stack (without those of <math.h>)"
     measured = f"{size.compiler} -Os: {size.code} bytes of code, {size.constants} bytes of constants{stack}"
-    return _More(data, (f"header: {header}", measured))
+    return _More(data, (*lines, measured))
 
 
 @dataclass(frozen=True)
@@ -164,9 +186,10 @@ class _Written:
     write: Callable[[ModelFile, Path, dict[str, Any]], _More]
 
 
+_MEASURING = ("calibration", "min_agreement")
 _FORMATS = {
-    Format.onnx: _Written(".onnx", ("float16", "input_type"), _write_onnx),
-    Format.c: _Written(".c", ("name", "weights", "arithmetic", "calibration"), _write_c),
+    Format.onnx: _Written(".onnx", ("float16", "input_type", *_MEASURING), _write_onnx),
+    Format.c: _Written(".c", ("name", "weights", "arithmetic", *_MEASURING), _write_c),
 }
 
 

@@ -60,6 +60,7 @@ from .outside import FarRows, values_outside
 from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
+    from ..export import ExportCheck
     from ..report import Drawing
     from ..resources import Plan
 
@@ -574,7 +575,15 @@ class GrowingEstimator(BaseEstimator):
 
         save(self, path, sample=sample)
 
-    def export_onnx(self, path: Any, *, float16: bool = False, input_type: str = "float32") -> None:
+    def export_onnx(
+        self,
+        path: Any,
+        *,
+        float16: bool = False,
+        input_type: str = "float32",
+        calibration: Any = None,
+        min_agreement: float = 0.99,
+    ) -> ExportCheck:
         """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.
 
         Parameters
@@ -584,10 +593,15 @@ class GrowingEstimator(BaseEstimator):
             Store the weights in half precision: half the file.
         input_type : {"float32", "float64"}, default="float32"
             Type of the model's input; "float64" where features have large means and small deviations.
+        calibration : array-like of shape (n_samples, n_features), optional
+            Rows on which the file is compared with this model.
+        min_agreement : float, default=0.99
+            Below this agreement, nothing is written.
         """
         from ..export import export_onnx
 
-        export_onnx(self, path, float16=float16, input_type=input_type)
+        options: dict[str, Any] = {"calibration": calibration, "min_agreement": min_agreement}
+        return export_onnx(self, path, float16=float16, input_type=input_type, **options)
 
     def export_c(
         self,
@@ -597,11 +611,13 @@ class GrowingEstimator(BaseEstimator):
         arithmetic: str = "float",
         name: str | None = None,
         calibration: Any = None,
-    ) -> None:
+        min_agreement: float = 0.99,
+    ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
         from ..export import export_c
 
-        export_c(self, path, weights=weights, arithmetic=arithmetic, name=name, calibration=calibration)
+        options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
+        return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
 
     # --- showing ---
 

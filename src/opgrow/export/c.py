@@ -12,17 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import validate_data
-
 from .._version import __version__
 from ..persistence import write_together
-from ..preparation import as_array
 from . import c_fixed_source, c_float, c_text
-from .c_fixed import fixed_program
+from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
 from .c_header import header_source, labels_comment
 from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features
+from .measuring import (
+    MIN_AGREEMENT,
+    Expected,
+    ExportCheck,
+    check_share,
+    expected_of,
+    not_measured,
+    refuse,
+)
 from .program import Program, program_of
 
 __all__ = ["export_c"]
@@ -39,13 +44,19 @@ def export_c(
     arithmetic: str = "float",
     name: str | None = None,
     calibration: Any = None,
+    min_agreement: float = MIN_AGREEMENT,
     features: Sequence[str] | None = None,
-) -> None:
+) -> ExportCheck:
     """Write a fitted estimator as a C99 source file, and a header with the same name beside it.
 
     The functions are ``int NAME_predict(x)``, the index of the class, for classifiers alone, and ``void
     NAME_scores(x, out)``, class probabilities or target values. The input is raw: the constants that
     standardise it are inside.
+
+    Before anything is written, what the program computes is compared with what the estimator says of the
+    calibration rows: integers are emulated exactly, floats in single precision. Where rounded weights or
+    integers lose too much, a linear head is solved again for them (BLS has heads of large weights that nearly
+    cancel); where that does not help either, the export is refused.
 
     Parameters
     ----------
@@ -61,10 +72,20 @@ def export_c(
     name : str, optional
         Prefix of all public names; by default the file's name without its ending.
     calibration : array-like of shape (n_samples, n_features), optional
-        Needed for integer arithmetic: typical inputs, such as the training data, from which the ranges of all
-        intermediate values are found.
+        Typical inputs, such as the training data. The program is compared with the estimator on them, and
+        for integer arithmetic they tell the ranges of all intermediate values; a few rows far from all
+        others, such as those with a sentinel, do not count there. Default: the training rows that were kept
+        with the model, if there are any (``sample_``).
+    min_agreement : float, default=0.99
+        The least share of rows on which the program names the estimator's class, or for regression the least
+        R2 between both predictions; below it nothing is written. 0 writes in any case.
     features : sequence of str, optional
         Names of the inputs, for a comment; by default those of the data frame that was given to ``fit``.
+
+    Returns
+    -------
+    ExportCheck
+        How well the program agrees with the estimator, or why that was not measured.
 
     Examples
     --------
@@ -74,7 +95,9 @@ def export_c(
     >>> X, y = load_iris(return_X_y=True)
     >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y)
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> export_c(model, folder / "iris.c")
+    >>> check = export_c(model, folder / "iris.c", calibration=X)
+    >>> check.rows, check.agreement
+    (150, 1.0)
     >>> sorted(path.name for path in folder.iterdir())
     ['iris.c', 'iris.h']
     """
@@ -82,22 +105,57 @@ def export_c(
         raise ValueError(f"weights must be one of {', '.join(map(repr, WEIGHTS))}, got {weights!r}.")
     if arithmetic not in ARITHMETICS:
         raise ValueError(f"arithmetic must be 'float' or 'integer', got {arithmetic!r}.")
+    check_share("min_agreement", min_agreement)
     source_path, prefix = _place(path, name)
     header_path = source_path.with_suffix(".h")
     check_single_precision(check_exportable(estimator))
     program = without_linear_features(program_of(estimator, features))
-    if arithmetic == "integer":
-        rows = _calibration_rows(estimator, calibration)
-        fixed = fixed_program(program, rows, "int16" if weights == "float32" else weights)
-        body = c_fixed_source.fixed_source(fixed, prefix, header_path.name)
-        facts = c_fixed_source.facts(fixed)
-        header = header_source(program, prefix, fixed)
+    expected = expected_of(estimator, calibration)
+    draft, check = _measured(program, weights, arithmetic, expected)
+    what = f"The C program with {_stored(weights, arithmetic)} weights"
+    refuse(check, min_agreement, what, lambda: _remedy(weights, arithmetic))
+    if isinstance(draft, FixedDraft):
+        body = c_fixed_source.fixed_source(draft.fixed, prefix, header_path.name)
+        facts = c_fixed_source.facts(draft.fixed)
+        header = header_source(draft.program, prefix, draft.fixed)
     else:
-        body = c_float.float_source(program, prefix, header_path.name, weights)
-        facts = c_float.facts(program, weights)
-        header = header_source(program, prefix, None)
-    top = c_text.comment(_description(program, source_path.name, facts))
+        body = c_float.float_source(draft.program, prefix, header_path.name, weights)
+        facts = c_float.facts(draft.program, weights)
+        header = header_source(draft.program, prefix, None)
+    facts = [*facts, f"{str(check)[0].upper()}{str(check)[1:]}."]
+    top = c_text.comment(_description(draft.program, source_path.name, facts))
     write_together({header_path: header.encode(), source_path: f"{top}\n{body}".encode()})
+    return check
+
+
+def _measured(
+    program: Program, weights: str, arithmetic: str, expected: Expected | None
+) -> tuple[Draft, ExportCheck]:
+    if expected is not None:
+        return best_draft(program, weights, arithmetic, expected)
+    if arithmetic == "integer":
+        raise ValueError(
+            "Integer arithmetic needs calibration rows, typical inputs such as the training data: pass "
+            "calibration=X."
+        )
+    why = "there were no calibration rows"
+    return FloatDraft(program, weights), not_measured(program.classes is not None, why)
+
+
+def _stored(weights: str, arithmetic: str) -> str:
+    return (
+        f"integer arithmetic and {'int16' if weights == 'float32' else weights}"
+        if arithmetic == "integer"
+        else weights
+    )
+
+
+def _remedy(weights: str, arithmetic: str) -> str:
+    if weights == "int8":
+        return "use weights='int16'"
+    if arithmetic == "integer":
+        return "use arithmetic='float'"
+    return "use weights='float32'" if weights == "int16" else "export to ONNX"
 
 
 def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
@@ -110,16 +168,6 @@ def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
     if name is None:
         return source, c_text.check_name(source.stem, "without name=..., the file name")
     return source, c_text.check_name(name, "name")
-
-
-def _calibration_rows(estimator: Any, calibration: Any) -> np.ndarray:
-    if calibration is None:
-        raise ValueError(
-            "Integer arithmetic needs calibration rows, typical inputs such as the training data: pass "
-            "calibration=X."
-        )
-    # A name or a number of columns that is wrong is worded by scikit-learn, as in predict.
-    return validate_data(estimator, as_array(calibration), reset=False, dtype=np.float64)
 
 
 def _description(program: Program, file: str, facts: Sequence[str]) -> list[str]:

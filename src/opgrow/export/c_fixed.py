@@ -1,24 +1,29 @@
 """Fixed-point formats and integer constants of a program, from calibration rows.
 
-Formats are numbers of fractional bits, so that changing one is a shift. They are chosen for the largest
-magnitudes that the calibration rows lead to, rounded up to a power of two; what exceeds them later saturates.
+Formats are numbers of fractional bits, so that changing one is a shift. They are chosen for the largest usual
+magnitudes that the calibration rows lead to (`ranges`), rounded up to a power of two; what exceeds them later
+saturates. Inputs that the network squashes have formats that follow from the bound alone.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .c_fixed_operators import ACTIVATION_BITS, PSI_DIGITS
-from .program import Program, Step
-from .ranges import StepRange, find_ranges
+from .program import LINEAR, Program, Step
+from .ranges import NARROW, find_ranges
 
-__all__ = ["FixedProgram", "FixedStep", "fixed_program"]
+__all__ = ["BOUND_BITS", "FixedProgram", "FixedStep", "fixed_program", "with_head"]
 
 #: Fractional bits of probabilities.
 PROBABILITY_BITS = 16
+#: Fractional bits of standardised inputs in units of the bound, before they are squashed.
+BOUND_BITS = 20
+#: Raw inputs are told apart up to so many bounds from their mean, where squashed ones have levelled off.
+_REACH = 16
 #: Formats of pooled values for activations that saturate: fewer or more bits would be lost on them.
 _BOUNDED_Z = {"sigmoid": (24, 24), "tanh": (24, 24), "pygop_softplus": (24, 24), "inverse_absolute": (12, 24)}
 _ANY_Z = (-40, 24)
@@ -37,6 +42,7 @@ class FixedStep:
     psi_bits: int
     pair_bits: int
     pooled_bits: int
+    activation_bits: int
     out_bits: int
     weight: np.ndarray
     neurons: list[tuple[int, int, int, int, int]]
@@ -47,7 +53,8 @@ class FixedProgram:
     """A program in integers.
 
     ``inputs`` has a row for each input: mean, scale and scale_bits; psi, and products of two, saturate
-    at 2^digits.
+    at 2^digits. ``bound`` is that of squashed inputs in their format, and ``limits`` has the lowest and the
+    highest value of each output; None where there are none. ``head_range`` is what `with_head` needs.
     """
 
     program: Program
@@ -58,21 +65,25 @@ class FixedProgram:
     head: FixedStep
     output_bits: int
     digits: tuple[int, int]
+    bound: int | None
+    limits: list[tuple[int, int]] | None
+    head_range: dict[str, float]
 
     @property
     def steps(self) -> list[FixedStep]:
         return [*(step for layer in self.layers for step in layer), self.head]
 
 
-def fixed_program(program: Program, rows: np.ndarray, weights: str) -> FixedProgram:
+def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: float = NARROW) -> FixedProgram:
     """Choose all formats from calibration rows (n, n_inputs) and round all constants to them."""
-    ranges = find_ranges(program, rows)
+    ranges = find_ranges(program, rows, headroom)
     following = iter(ranges.steps)
     found = [[next(following) for _ in layer] for layer in program.layers]
     last = next(following)
     digits = _digits(max(step.n_inputs for step in program.steps))
-    x_bits = first = _fitting(ranges.standardized, 15, 24)
-    layer_bits = [_fitting(max(r.output for r in layer), 15, 24) for layer in found]
+    bound = program.input_bound
+    x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
+    layer_bits = [_fitting(max(r["output"] for r in layer), 15, 24) for layer in found]
     if program.broad and layer_bits:  # the head sees all layers as one
         shared = min(layer_bits)
         if program.head_sees_input:
@@ -84,20 +95,66 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str) -> FixedProg
             [_fixed_step(s, r, x_bits, bits, weights, digits) for s, r in zip(steps, layer, strict=True)]
         )
         x_bits = bits
-    out_bits = _fitting(last.output, 29, 20 if program.classes else 30)
-    head = _fixed_step(program.head, last, x_bits, out_bits, weights, digits)
-    input_bits = [
-        _input_format(float(raw), float(scale))
-        for raw, scale in zip(
-            np.maximum(ranges.raw, np.abs(program.input_mean)), program.input_scale, strict=True
-        )
-    ]
+    low, high = program.output_low, program.output_high
+    if low is not None and high is not None:
+        last = {**last, "output": float(np.maximum(np.abs(low), np.abs(high)).max())}
+    out_bits = _fitting(last["output"], 29, 20 if program.classes else 30)
+    limits = None
+    if low is not None and high is not None:
+        limits = [
+            (_rounded(float(a), out_bits), _rounded(float(b), out_bits))
+            for a, b in zip(low, high, strict=True)
+        ]
+    input_bits = _input_formats(program, ranges.raw)
     inputs = [
-        _input(float(mean), float(scale), bits, first)
+        _input(float(mean), float(scale), bits, first, bound)
         for mean, scale, bits in zip(program.input_mean, program.input_scale, input_bits, strict=True)
     ]
-    output_bits = PROBABILITY_BITS if program.classes else out_bits
-    return FixedProgram(program, weights, input_bits, inputs, layers, head, output_bits, digits)
+    return FixedProgram(
+        program=program,
+        weights=weights,
+        input_bits=input_bits,
+        inputs=inputs,
+        layers=layers,
+        head=_fixed_step(_filled(program.head, weights), last, x_bits, out_bits, weights, digits),
+        output_bits=PROBABILITY_BITS if program.classes else out_bits,
+        digits=digits,
+        bound=None if bound is None else round(math.ldexp(bound, first)),
+        limits=limits,
+        head_range=last,
+    )
+
+
+def with_head(fixed: FixedProgram, head: Step) -> FixedProgram:
+    """The same program with another linear head, whose outputs are as large."""
+    old = fixed.head
+    new = _fixed_step(
+        _filled(head, fixed.weights), fixed.head_range, old.x_bits, old.out_bits, fixed.weights, fixed.digits
+    )
+    return replace(fixed, program=replace(fixed.program, head=head), head=new)
+
+
+def _filled(head: Step, weights: str) -> Step:
+    """A linear head whose weights take the whole range of their integers; others as they are.
+
+    Units of weights are powers of two, and up to half of the range would be left empty. The scale of a
+    linear neuron can take up any factor.
+    """
+    if head.operators != LINEAR:
+        return head
+    limit = np.iinfo(weights).max
+    largest = np.abs(head.weight).max(axis=1)
+    mantissa = np.frexp(np.where(largest > 0, limit / np.where(largest > 0, largest, 1), 1))[0]
+    factor = 2 * mantissa  # from 1 up to 2
+    scale = np.ones(head.n_neurons) if head.scale is None else head.scale
+    return replace(
+        head,
+        weight=head.weight * factor[:, None],
+        bias=None if head.bias is None else head.bias * factor,
+        scale=scale / factor,
+        shift=np.zeros(head.n_neurons) if head.shift is None else head.shift,
+        mean=None,
+    )
 
 
 def _digits(n_inputs: int) -> tuple[int, int]:
@@ -118,16 +175,23 @@ def _fitting(largest: float, digits: int, most: int) -> int:
     return min(most, digits - _exponent(largest * (1 + 2.0**-digits)))
 
 
-def _input_format(largest: float, scale: float) -> int:
-    """Q16.16, unless an input is too large or too fine for it."""
-    if 4 * largest < 2**15 and scale > 2**-7:
-        return 16
-    return max(-64, min(60, 29 - _exponent(largest))) if largest > 0 else 16
+def _input_formats(program: Program, raw: np.ndarray) -> list[int]:
+    """Fractional bits of each raw input: 16, unless it is too large or too fine for them."""
+    mean, scale = np.abs(program.input_mean), program.input_scale
+    if program.input_bound is None:
+        largest, room = np.maximum(raw, mean), 4
+    else:
+        largest, room = mean + _REACH * program.input_bound * scale, 1
+    return [
+        16 if room * most < 2**15 and unit > 2**-5 else max(-64, min(60, 30 - _exponent(most)))
+        for most, unit in zip(largest.tolist(), scale.tolist(), strict=True)
+    ]
 
 
-def _input(mean: float, scale: float, bits: int, x_bits: int) -> tuple[int, int, int]:
-    factor, factor_bits = _mantissa(1 / scale)
-    return _rounded(mean, bits), factor, _byte(bits + factor_bits - x_bits)
+def _input(mean: float, scale: float, bits: int, x_bits: int, bound: float | None) -> tuple[int, int, int]:
+    factor, factor_bits = _mantissa(1 / scale if bound is None else 1 / (scale * bound))
+    target = x_bits if bound is None else BOUND_BITS
+    return _rounded(mean, bits), factor, _byte(bits + factor_bits - target)
 
 
 def _mantissa(value: float) -> tuple[int, int]:
@@ -148,16 +212,17 @@ def _byte(bits: int) -> int:
 
 
 def _fixed_step(
-    step: Step, found: StepRange, x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
+    step: Step, found: dict[str, float], x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
 ) -> FixedStep:
     operators = step.operators
-    psi_bits = _fitting(found.psi, digits[0] - 1, PSI_DIGITS[operators.nodal])
-    pair_bits = _fitting(found.pair, digits[1] - 1, 28)
+    psi_bits = _fitting(found["psi"], digits[0] - 1, PSI_DIGITS[operators.nodal])
+    pair_bits = _fitting(found["pair"], digits[1] - 1, 28)
     least, most = _BOUNDED_Z.get(operators.activation, _ANY_Z)
-    pooled_bits = max(least, _fitting(found.pooled, 29, most))
+    # Twice as large in a head whose weights were enlarged to fill their range.
+    pooled_bits = max(least, _fitting(2 * found["pooled"], 29, most))
     after = ACTIVATION_BITS.get(operators.activation, pooled_bits)
     if step.unit:  # pooled values are kept in 16 bits, and then have 15 fractional ones
-        pooled_bits, after = _fitting(found.pooled, 15, 24), ACTIVATION_BITS.get(operators.activation, 15)
+        pooled_bits, after = _fitting(found["pooled"], 15, 24), ACTIVATION_BITS.get(operators.activation, 15)
     limit = np.iinfo(weights).max
     bits, values = [], []
     for row in step.weight:
@@ -168,7 +233,9 @@ def _fixed_step(
     neurons = [
         _neuron(step, j, pooled_bits, after, out_bits, weight_bits) for j, weight_bits in enumerate(bits)
     ]
-    return FixedStep(step, x_bits, psi_bits, pair_bits, pooled_bits, out_bits, np.stack(values), neurons)
+    return FixedStep(
+        step, x_bits, psi_bits, pair_bits, pooled_bits, after, out_bits, np.stack(values), neurons
+    )
 
 
 def _neuron(

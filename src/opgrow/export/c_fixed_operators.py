@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from . import c_text as text
 
 __all__ = [
     "ACTIVATION_BITS",
     "PSI_DIGITS",
+    "TABLES",
     "fixed_operators",
     "fixed_pool",
+    "is_exact",
     "pooled_call",
 ]
 
@@ -207,10 +209,14 @@ _POOL_BITS = {
 }
 #: 64 steps, their end, and one beyond it that is read and multiplied by zero.
 _TABLE_ENTRIES = 66
-_TABLES = {
+_TABLES: dict[str, tuple[str, Callable[[int], float]]] = {
     "EXP2": ("2^(i / 64) - 1", lambda i: 2 ** (i / 64) - 1),
     "SINE": ("sin(i / 64 quarter turns)", lambda i: math.sin(i / 64 * math.pi / 2)),
     "LOG1P": ("log(1 + i / 64)", lambda i: math.log1p(i / 64)),
+}
+TABLES = {
+    name: [min(65535, round(65536 * function(i))) for i in range(_TABLE_ENTRIES)]
+    for name, (_, function) in _TABLES.items()
 }
 
 
@@ -223,7 +229,7 @@ def fixed_operators(
     """
     functions = []
     pairs = list(nodals)
-    for nodal in dict.fromkeys(nodal for nodal, pool in pairs if not _is_exact(nodal, pool)):
+    for nodal in dict.fromkeys(nodal for nodal, pool in pairs if not is_exact(nodal, pool)):
         functions.append(_nodal(nodal))
     functions += [fixed_pool(nodal, pool) for nodal, pool in pairs]
     functions += [
@@ -253,7 +259,8 @@ def _calls(code: str, mark: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(mark)}", code) is not None
 
 
-def _is_exact(nodal: str, pool: str) -> bool:
+def is_exact(nodal: str, pool: str) -> bool:
+    """Whether the pool adds up products that need no format of their own."""
     return pool == "sum" and nodal in _EXACT
 
 
@@ -269,7 +276,7 @@ def fixed_pool(nodal: str, pool: str) -> str:
     """rho over the inputs of psi, with ``pooled_bits`` fractional bits."""
     body = _POOLS[pool]
     bits = _POOL_BITS[pool]
-    exact = _is_exact(nodal, pool)
+    exact = is_exact(nodal, pool)
     term = f"psi_{nodal}(x[{{i}}], w[{{i}}], w_bits, x_bits, psi_bits)"
     if exact:
         term, bits = _EXACT[nodal]
@@ -284,16 +291,14 @@ def fixed_pool(nodal: str, pool: str) -> str:
 
 
 def _table(name: str) -> str:
-    what, function = _TABLES[name]
-    values = [min(65535, round(65536 * function(i))) for i in range(_TABLE_ENTRIES)]
-    return f"/* {what}, with 16 fractional bits. */\n" + text.array(
-        f"uint16_t {name}[{_TABLE_ENTRIES}]", [values]
+    return f"/* {_TABLES[name][0]}, with 16 fractional bits. */\n" + text.array(
+        f"uint16_t {name}[{_TABLE_ENTRIES}]", [TABLES[name]]
     )
 
 
 def pooled_call(nodal: str, pool: str) -> str:
     """The call of `fixed_pool` in a loop over neurons, for a block b and its neuron k."""
-    psi = "" if _is_exact(nodal, pool) else "b->psi_bits, "
+    psi = "" if is_exact(nodal, pool) else "b->psi_bits, "
     pair = ", b->pair_bits" if pool == "correlation2" else ""
     return (
         f"{nodal}_{pool}(x, w, b->n_inputs, k->weight_bits,\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
-from .c_fixed import FixedProgram, FixedStep
-from .c_fixed_operators import fixed_operators, pooled_call
+from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
+from .c_fixed_operators import ACTIVATION_BITS, fixed_operators, pooled_call
 from .program import Step
 
 __all__ = ["facts", "fixed_source"]
@@ -26,7 +26,7 @@ struct neuron {{
     int8_t scale_bits, weight_bits;
 }};
 
-/* Standardised input = (x - mean) * scale / 2^scale_bits. */
+/* Standardised input{bounded} = (x - mean) * scale / 2^scale_bits. */
 struct input {{
     int32_t mean;
     int16_t scale;
@@ -51,15 +51,22 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
         "\n".join([*functions, public]),
         fixed.digits,
     )
-    units = [_ROOT] if any(step.unit for step in steps) else []
+    units = [_ROOT] if fixed.bound is not None or any(step.unit for step in steps) else []
+    in_bounds = "" if fixed.bound is None else f" in units of its bound, with {BOUND_BITS} fractional bits,"
     parts = [
         f'#include "{header}"\n\n#include <stdint.h>\n',
-        _STRUCTURES.format(weight=f"{fixed.weights}_t"),
+        _STRUCTURES.format(weight=f"{fixed.weights}_t", bounded=in_bounds),
         operators,
         *units,
         *functions,
         text.table(f"struct input inputs[{program.n_inputs}]", fixed.inputs),
+        *(
+            []
+            if fixed.bound is None
+            else [_SQUASHED.format(bound=fixed.bound, one=f"UINT64_C(1) << {2 * BOUND_BITS}")]
+        ),
         *_arrays(fixed),
+        *_limits(fixed),
         _outputs_function(fixed),
         public,
         _float_faces(fixed, name),
@@ -142,12 +149,24 @@ static uint32_t root(uint64_t square)
 """
 
 
+_SQUASHED = """\
+/* u / sqrt(1 + u^2), times the bound: the network's input, however far away u is. */
+static int16_t squashed(int32_t u)
+{{
+    const int64_t size = u < 0 ? -(int64_t)u : u;
+    const int64_t length = (int64_t)root((uint64_t)(size * size) + ({one}));
+    const int32_t value = within((int32_t)((size * {bound} + length / 2) / length), INT16_MAX);
+    return (int16_t)(u < 0 ? -value : value);
+}}
+"""
+
+
 def _step_function(step: Step, head: bool) -> str:
     operators = step.operators
     pooled = pooled_call(operators.nodal, operators.pool)
     function = _function_name(step, head)
     if step.unit:
-        after = 30 if operators.activation in ("sigmoid", "tanh", "inverse_absolute") else 15
+        after = ACTIVATION_BITS.get(operators.activation, 15)
         return _UNIT.format(function=function, pooled=pooled, activation=operators.activation, after=after)
     value = "saturated((int64_t)y + k->shift)"
     store = value if head else f"(int16_t)within({value}, INT16_MAX)"
@@ -176,16 +195,26 @@ def _arrays(fixed: FixedProgram) -> list[str]:
     return parts
 
 
+def _limits(fixed: FixedProgram) -> list[str]:
+    if fixed.limits is None:
+        return []
+    structure = "/* Outputs stay between these. */\nstruct limits {\n    int32_t low, high;\n};\n"
+    return [structure, text.table(f"struct limits limits[{len(fixed.limits)}]", fixed.limits)]
+
+
 def _outputs_function(fixed: FixedProgram) -> str:
     """From raw inputs to the head's outputs."""
     program = fixed.program
     lines = [f"int16_t {key}[{size}];" for key, size in buffers(program, True).items()]
     source = "b" if program.head_sees_input else "a"
+    standardised = "rescale(difference * inputs[i].scale, inputs[i].scale_bits)"
+    value = f"(int16_t)within(\n            {standardised}, INT16_MAX)"
+    if fixed.bound is not None:
+        value = f"squashed({standardised})"
     lines += [
         f"for (int i = 0; i < {program.n_inputs}; i++) {{",
         "    const int64_t difference = (int64_t)x[i] - inputs[i].mean;",
-        f"    {source}[i] = (int16_t)within(",
-        "        rescale(difference * inputs[i].scale, inputs[i].scale_bits), INT16_MAX);",
+        f"    {source}[i] = {value};",
         "}",
     ]
     places, head_source = route(program, source)
@@ -193,6 +222,13 @@ def _outputs_function(fixed: FixedProgram) -> str:
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
             lines.append(_call(step.step, f"{number + 1}_{j}", reads, writes, False))
     lines.append(_call(program.head, "head", head_source, "out", True))
+    if fixed.limits is not None:
+        lines += [
+            f"for (int j = 0; j < {program.n_outputs}; j++) {{",
+            "    out[j] = out[j] < limits[j].low ? limits[j].low : out[j] > limits[j].high ? limits[j].high",
+            "        : out[j];",
+            "}",
+        ]
     body = "".join(f"    {line}\n" for line in lines)
     return f"static void outputs(const int32_t *x, int32_t *out)\n{{\n{body}}}\n"
 
@@ -202,40 +238,35 @@ def _call(step: Step, place: str, source: str, target: str, head: bool) -> str:
     return f"{name}(&block_{place}, {source}, weights_{place}, neurons_{place}, {target});"
 
 
-_SOFTMAX = """\
+_SCORES = """\
     int32_t largest;
-    uint32_t total = 0;
+    int64_t total = 0;
     outputs(x, out);
     largest = out[0];
     for (int j = 1; j < {n}; j++) {{
         largest = out[j] > largest ? out[j] : largest;
     }}
     for (int j = 0; j < {n}; j++) {{
-        out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
-        total += (uint32_t)out[j];
+{share}        total += out[j];
     }}
     for (int j = 0; j < {n}; j++) {{
-        out[j] = (int32_t)(((uint32_t)out[j] << 16) / total);
+        out[j] = (int32_t)((int64_t)out[j] * 65536 / total);
     }}
 """
-_CLIPPED = """\
-    uint32_t total = 0;
-    outputs(x, out);
-    for (int j = 0; j < {n}; j++) {{
-        const int32_t y = rescale(out[j], {bits});
-        out[j] = y < 0 ? 0 : y > 32768 ? 32768 : y;
-        total += (uint32_t)out[j];
-    }}
-    for (int j = 0; j < {n}; j++) {{
-        out[j] = total > 0 ? (int32_t)(((uint32_t)out[j] << 16) / total) : {share};
-    }}
+_SOFTMAX = """\
+        out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
+"""
+_SHARE = """\
+        /* Positive outputs are shares; where there is none, a softmax keeps their order. */
+        out[j] = largest > 0 ? (out[j] > 0 ? out[j] : 0)
+            : exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
 """
 _PREDICT = """
 int {name}_predict(const int32_t x[{upper}_N_INPUTS])
 {{
     int32_t out[{n}];
     int best = 0;
-    outputs(x, out);
+    {name}_scores(x, out);
     for (int j = 1; j < {n}; j++) {{
         best = out[j] > out[best] ? j : best;
     }}
@@ -248,11 +279,10 @@ def _public_functions(fixed: FixedProgram, name: str) -> str:
     program = fixed.program
     n, upper = program.n_outputs, name.upper()
     body = "    outputs(x, out);\n"
-    if program.loss is not None:
-        template = _CLIPPED if program.loss == "mse" else _SOFTMAX
-        # To the 20 fractional bits of exponents, or to 15.
-        bits = fixed.head.out_bits - (15 if program.loss == "mse" else 20)
-        body = template.format(n=n, bits=bits, share=round(2**16 / n))
+    if program.classes is not None:
+        # To the 20 fractional bits of exponents.
+        share = (_SHARE if program.loss == "mse" else _SOFTMAX).format(bits=fixed.head.out_bits - 20)
+        body = _SCORES.format(n=n, share=share)
     signature = f"void {name}_scores(const int32_t x[{upper}_N_INPUTS],\n    int32_t out[{upper}_N_OUTPUTS])"
     predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
     return f"{signature}\n{{\n{body}}}\n{predict}"
@@ -262,24 +292,28 @@ _FLOAT = """\
 #ifdef {upper}_FLOAT
 #include <math.h>
 
-static void convert(const float *x, int32_t *fixed)
+/* Integers have no NaN: 1 where there is one among the inputs, which then counts as 0. */
+static int convert(const float *x, int32_t *fixed)
 {{
     static const int8_t bits[{n_inputs}] = {{{bits}}};
+    int unknown = 0;
     for (int i = 0; i < {n_inputs}; i++) {{
         const float v = ldexpf(x[i], bits[i]);
+        unknown = unknown || v != v;
         fixed[i] = v >= 2147483520.0f ? INT32_MAX
-            : v <= -2147483520.0f ? -INT32_MAX : (int32_t)lrintf(v);
+            : v <= -2147483520.0f ? -INT32_MAX : v != v ? 0 : (int32_t)lrintf(v);
     }}
+    return unknown;
 }}
 
 void {name}_scores_float(const float x[{upper}_N_INPUTS],
     float out[{upper}_N_OUTPUTS])
 {{
     int32_t fixed[{n_inputs}], scores[{n}];
-    convert(x, fixed);
+    const int unknown = convert(x, fixed);
     {name}_scores(fixed, scores);
     for (int j = 0; j < {n}; j++) {{
-        out[j] = ldexpf((float)scores[j], -{upper}_OUTPUT_BITS);
+        out[j] = unknown ? NAN : ldexpf((float)scores[j], -{upper}_OUTPUT_BITS);
     }}
 }}
 {predict}#endif
@@ -288,8 +322,7 @@ _FLOAT_PREDICT = """
 int {name}_predict_float(const float x[{upper}_N_INPUTS])
 {{
     int32_t fixed[{n_inputs}];
-    convert(x, fixed);
-    return {name}_predict(fixed);
+    return convert(x, fixed) ? -1 : {name}_predict(fixed);
 }}
 """
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..scaling import FARTHEST
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_operators import operator_functions, pool_function
 from .program import Program, Step
 
-__all__ = ["facts", "float_source"]
+__all__ = ["facts", "float_source", "input_constants", "quantized"]
 
 #: C type and bytes of a weight.
 _WEIGHTS = {"float32": ("float", 4), "int16": ("int16_t", 2), "int8": ("int8_t", 1)}
@@ -36,6 +37,8 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
         *(pool_function(nodal, pool, scaled) for nodal, pool in pools),
         *(_step_function(step, scaled) for step in kinds.values()),
         *_input_arrays(program),
+        *_squashing(program),
+        *_limits(program),
         *_step_arrays(program, weights),
         _outputs_function(program, scaled),
         _public_functions(program, name),
@@ -46,18 +49,19 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
 def facts(program: Program, weights: str) -> list[str]:
     """Lines about the arithmetic and its costs."""
     unit = 0 if weights == "float32" else 4
-    constants = sum(4 * program.n_inputs for _ in _input_constants(program))
+    constants = sum(4 * program.n_inputs for _ in input_constants(program))
+    constants += 8 * program.n_outputs * (program.output_low is not None)
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
         constants += step.weight.size * _WEIGHTS[weights][1] + step.n_neurons * neuron
     arrays = 4 * (
-        sum(buffers(program, program.standardizes).values())
+        sum(buffers(program, program.changes_input).values())
         + program.n_outputs * (program.classes is not None)
     )
     stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
     return [
-        f"Arithmetic: single-precision floats{stored}. Outputs that are not finite are passed on; "
-        "among the classes the first NaN wins, as in the library.",
+        f"Arithmetic: single-precision floats{stored}. A NaN among the inputs makes all scores NaN"
+        f"{', and the predicted class -1' if program.classes is not None else ''}.",
         f"Constants: {constants} bytes. Arrays on the stack: {arrays} bytes; with the frames of at most "
         f"{CALL_DEPTH} nested calls, those of <math.h> not counted, about "
         f"{arrays + CALL_DEPTH * FRAME_BYTES} bytes (an estimate).",
@@ -68,7 +72,8 @@ def facts(program: Program, weights: str) -> list[str]:
 # --- constants ---
 
 
-def _input_constants(program: Program) -> dict[str, np.ndarray]:
+def input_constants(program: Program) -> dict[str, np.ndarray]:
+    """Names and values of what standardises the input; none where nothing does."""
     if not program.standardizes:
         return {}
     mean, scale = program.input_mean, program.input_scale
@@ -83,7 +88,21 @@ def _input_constants(program: Program) -> dict[str, np.ndarray]:
 def _input_arrays(program: Program) -> list[str]:
     return [
         text.array(f"float {name}[{program.n_inputs}]", [values.astype(np.float32)])
-        for name, values in _input_constants(program).items()
+        for name, values in input_constants(program).items()
+    ]
+
+
+def _squashing(program: Program) -> list[str]:
+    if program.input_bound is None:
+        return []
+    return [_SQUASHED.format(bound=text.floating(program.input_bound), far=text.floating(FARTHEST))]
+
+
+def _limits(program: Program) -> list[str]:
+    return [
+        text.array(f"float {name}[{program.n_outputs}]", [values.astype(np.float32)])
+        for name, values in (("output_low", program.output_low), ("output_high", program.output_high))
+        if values is not None
     ]
 
 
@@ -197,27 +216,50 @@ def _unit_body(pooled: str, activation: str, advance: list[str]) -> str:
 
 def _outputs_function(program: Program, scaled: bool) -> str:
     """From raw inputs to the head's outputs."""
-    lines = [f"float {key}[{size}];" for key, size in buffers(program, program.standardizes).items()]
+    lines = [f"float {key}[{size}];" for key, size in buffers(program, program.changes_input).items()]
     source = "x"
-    if program.head_sees_input and not program.standardizes:
-        lines += [f"for (int i = 0; i < {program.n_inputs}; i++) {{", "    b[i] = x[i];", "}"]
-        source = "b"
-    if program.standardizes:
+    if program.head_sees_input or program.changes_input:
         source = "b" if program.head_sees_input else "a"
-        rest = " - input_mean_rest[i]" if "input_mean_rest" in _input_constants(program) else ""
-        difference = f"((x[i] - input_mean[i]){rest})" if rest else "(x[i] - input_mean[i])"
-        lines += [
-            f"for (int i = 0; i < {program.n_inputs}; i++) {{",
-            f"    {source}[i] = {difference} / input_scale[i];",
-            "}",
-        ]
+        lines += _for_each("i", program.n_inputs, f"{source}[i] = {_network_input(program)};")
     places, head_source = route(program, source)
     for number, layer in enumerate(program.layers):
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
             lines.append(_call(step, f"{number + 1}_{j}", reads, writes, scaled))
     lines.append(_call(program.head, "head", head_source, "out", scaled))
+    if program.output_low is not None:
+        clamped = "out[j] < output_low[j] ? output_low[j] : out[j] > output_high[j] ? output_high[j] : out[j]"
+        lines += _for_each("j", program.n_outputs, f"out[j] = {clamped};")
+    # Not every pool reads every input; a NaN is known by not being equal to itself.
+    spread = _for_each("j", program.n_outputs, "out[j] = x[i] != x[i] ? x[i] : out[j];")
+    lines += _for_each("i", program.n_inputs, *spread)
     body = "".join(f"    {line}\n" for line in lines)
     return f"static void outputs(const float *x, float *out)\n{{\n{body}}}\n"
+
+
+def _for_each(index: str, count: int, *body: str) -> list[str]:
+    inner = [f"    {line}" for line in body]
+    return [f"for (int {index} = 0; {index} < {count}; {index}++) {{", *inner, "}"]
+
+
+def _network_input(program: Program) -> str:
+    """The input i that the network sees, from x[i]."""
+    value = "x[i]"
+    if program.standardizes:
+        rest = " - input_mean_rest[i]" if "input_mean_rest" in input_constants(program) else ""
+        difference = f"((x[i] - input_mean[i]){rest})" if rest else "(x[i] - input_mean[i])"
+        value = f"{difference} / input_scale[i]"
+    return value if program.input_bound is None else f"squashed({value})"
+
+
+_SQUASHED = """\
+/* The network's input, which stays within {bound} however far away the standardised one is. */
+static float squashed(float z)
+{{
+    float u = z / {bound};
+    u = u < -{far} ? -{far} : u > {far} ? {far} : u;
+    return {bound} * u / sqrtf(1.0f + u * u);
+}}
+"""
 
 
 def _call(step: Step, place: str, source: str, target: str, scaled: bool) -> str:
@@ -226,7 +268,7 @@ def _call(step: Step, place: str, source: str, target: str, scaled: bool) -> str
     return f"{_function_name(step)}({source}, {sizes}, weights_{place}{table}, {target});"
 
 
-_SOFTMAX = """\
+_SCORES = """\
     float largest, total = 0.0f;
     outputs(x, out);
     largest = out[0];
@@ -234,35 +276,30 @@ _SOFTMAX = """\
         largest = out[j] > largest ? out[j] : largest;
     }}
     for (int j = 0; j < {n}; j++) {{
-        out[j] = expf(out[j] - largest);
-        total += out[j];
+{share}        total += out[j];
     }}
     for (int j = 0; j < {n}; j++) {{
         out[j] /= total;
     }}
 """
-_CLIPPED = """\
-    float total = 0.0f;
-    outputs(x, out);
-    for (int j = 0; j < {n}; j++) {{
-        out[j] = out[j] < 0.0f ? 0.0f : out[j] > 1.0f ? 1.0f : out[j];
-        total += out[j];
-    }}
-    for (int j = 0; j < {n}; j++) {{
-        out[j] = total > 0.0f ? out[j] / total : {share};
-    }}
+_SOFTMAX = """\
+        out[j] = expf(out[j] - largest);
+"""
+_SHARE = """\
+        /* Positive outputs are shares; where there is none, a softmax keeps their order. */
+        out[j] = !(largest > 0.0f) ? expf(out[j] - largest) : out[j] < 0.0f ? 0.0f : out[j] / largest;
 """
 _PREDICT = """
 int {name}_predict(const float x[{upper}_N_INPUTS])
 {{
     float out[{n}];
     int best = 0;
-    outputs(x, out);
-    /* Like numpy's argmax: the first of the largest, and the first NaN before everything else. */
-    for (int j = 1; j < {n} && out[best] == out[best]; j++) {{
-        if (!(out[j] <= out[best])) {{
-            best = j;
+    {name}_scores(x, out);
+    for (int j = 0; j < {n}; j++) {{
+        if (out[j] != out[j]) {{
+            return -1; /* NaN */
         }}
+        best = out[j] > out[best] ? j : best;
     }}
     return best;
 }}
@@ -272,9 +309,8 @@ int {name}_predict(const float x[{upper}_N_INPUTS])
 def _public_functions(program: Program, name: str) -> str:
     n, upper = program.n_outputs, name.upper()
     body = "    outputs(x, out);\n"
-    if program.loss is not None:
-        template = _CLIPPED if program.loss == "mse" else _SOFTMAX
-        body = template.format(n=n, share=text.floating(1 / n))
+    if program.classes is not None:
+        body = _SCORES.format(n=n, share=_SHARE if program.loss == "mse" else _SOFTMAX)
     signature = f"void {name}_scores(const float x[{upper}_N_INPUTS],\n    float out[{upper}_N_OUTPUTS])"
     predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
     return f"{signature}\n{{\n{body}}}\n{predict}"

@@ -15,9 +15,20 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._version import __version__
+from ..atomic import check_suffix
 from ..network import Network
 from ..parameters import check_flag
 from .checks import check_exportable, check_single_precision
+from .measuring import (
+    MIN_AGREEMENT,
+    Expected,
+    ExportCheck,
+    check_share,
+    compare,
+    expected_of,
+    not_measured,
+    refuse,
+)
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -37,8 +48,10 @@ def export_onnx(
     *,
     float16: bool = False,
     input_type: str = "float32",
+    calibration: Any = None,
+    min_agreement: float = MIN_AGREEMENT,
     feature_names: Sequence[str] | None = None,
-) -> None:
+) -> ExportCheck:
     """Write a fitted estimator as an ONNX model, as a whole or not at all.
 
     The model has one input, ``X`` of shape (N, n_features), and takes any number of rows. A classifier has
@@ -47,8 +60,9 @@ def export_onnx(
     (N, n_targets).
 
     Predictions agree with the estimator's to the rounding of float32; a label can differ only where the two
-    highest outputs are equal to that rounding. Rows that hold NaN, which the estimator refuses, come out as
-    NaN. Standardisation is part of the model. Only operators of the standard (opset 17) are used, and rows
+    probabilities are equal to that rounding, and is always the first of the most probable classes. Rows that
+    hold NaN, which the estimator refuses, have probabilities or values of NaN; of their labels nothing is
+    said. Standardisation is part of the model. Only operators of the standard (opset 17) are used, and rows
     are worked off in chunks, so that memory does not grow with rows x inputs x neurons. Input constants and
     linear heads are computed in double precision, as in the network itself, and all else in float32.
 
@@ -56,7 +70,7 @@ def export_onnx(
     ----------
     estimator : a fitted estimator of this package
     path : str or path-like
-        Where to; a file that is there is replaced.
+        Where to, a name that ends in ``.onnx``; a file that is there is replaced.
     float16 : bool, default=False
         True stores the matrices of weights in half precision, which about halves the file of a large
         network. They are cast to float32 when the model is loaded, and all computation stays in float32:
@@ -68,15 +82,28 @@ def export_onnx(
         deviation. Data in float64 has to be rounded before such a model takes it: an error of 6e-8 times
         mean / deviation in standardised units, which matters from some 100 on (time stamps, absolute
         pressures). "float64" takes the data as it is.
+    calibration : array-like of shape (n_samples, n_features), optional
+        Rows on which the model is compared with the estimator before it is written, by ONNX Runtime if it is
+        installed and otherwise by the reference evaluator of ``onnx``. Default: the training rows that were
+        kept with the estimator, if there are any (``sample_``).
+    min_agreement : float, default=0.99
+        The least share of equal labels or, for regression, the least R2 between both predictions; below it
+        nothing is written. 0 writes in any case.
     feature_names : sequence of str, optional
         Names of the columns of X for the metadata. Default: ``feature_names_in_``, if there is one.
+
+    Returns
+    -------
+    ExportCheck
+        How well the model agrees with the estimator, or why that was not measured.
 
     Raises
     ------
     ImportError
         If the package ``onnx`` is missing.
     ValueError
-        If the network has operators that were registered by a user, which exist in torch alone.
+        If the network has operators that were registered by a user, which exist in torch alone, or if the
+        model agrees too little with the estimator.
 
     Notes
     -----
@@ -92,7 +119,9 @@ def export_onnx(
     >>> from opgrow import HeMLRNClassifier, export_onnx
     >>> X, y = load_iris(return_X_y=True)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.onnx"
-    >>> export_onnx(HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y), path)
+    >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y)
+    >>> export_onnx(model, path, calibration=X).agreement
+    1.0
     >>> session = onnxruntime.InferenceSession(path)
     >>> labels, probabilities = session.run(None, {"X": X[:2].astype("float32")})
     >>> labels, probabilities.shape
@@ -102,6 +131,8 @@ def export_onnx(
     if input_type not in INPUT_TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
     check_flag("float16", float16)
+    check_share("min_agreement", min_agreement)
+    check_suffix(path, ".onnx", "ONNX file")
     if input_type == "float32":
         check_single_precision(estimator.network_, ", or pass input_type='float64'")
     _check_onnx()
@@ -112,7 +143,38 @@ def export_onnx(
     from ..persistence import write_atomically
 
     onnx.checker.check_model(model, full_check=True)
+    check = _measured(model, expected_of(estimator, calibration), is_classifier(estimator), input_type)
+    refuse(check, min_agreement, "The ONNX model", lambda: _remedy(float16, input_type))
     write_atomically(path, model.SerializeToString(deterministic=True))
+    return check
+
+
+def _measured(
+    model: ModelProto, expected: Expected | None, classification: bool, input_type: str
+) -> ExportCheck:
+    if expected is None:
+        return not_measured(classification, "there were no calibration rows")
+    x: dict[str, Any] = {"X": expected.rows.astype(input_type)}
+    output = "probabilities" if classification else "variable"
+    try:
+        import onnxruntime
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        found: Any = ReferenceEvaluator(model).run([output], x)
+        return compare(expected, found[0], "reference evaluator of onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return compare(expected, session.run([output], x)[0], "ONNX Runtime")
+
+
+def _remedy(float16: bool, input_type: str) -> str:
+    if float16:
+        return "leave out float16"
+    return "use input_type='float64'" if input_type == "float32" else "rescale the data before fitting"
 
 
 # --- what can be exported ---
@@ -150,8 +212,8 @@ def _model(estimator: Any, float16: bool, input_type: str, feature_names: list[s
     if is_classifier(estimator):
         outputs = graph.add("Cast", outputs, to=tensor_type(np.float32))
         classes = _label_values(estimator.classes_)
-        _add_label(graph, outputs, classes)
-        _add_probabilities(graph, outputs, estimator.loss_, len(classes))
+        _add_probabilities(graph, outputs, estimator.loss_)
+        _add_label(graph, classes)
         results = [
             value_info("label", tensor_type(classes.dtype), ["N"]),
             value_info("probabilities", tensor_type(np.float32), ["N", len(classes)]),
@@ -190,22 +252,26 @@ def _label_values(classes: np.ndarray) -> np.ndarray:
     )
 
 
-def _add_label(graph: Graph, outputs: str, classes: np.ndarray) -> None:
-    winner = graph.add("ArgMax", outputs, axis=1, keepdims=0)
+def _add_label(graph: Graph, classes: np.ndarray) -> None:
+    winner = graph.add("ArgMax", "probabilities", axis=1, keepdims=0)
     graph.add("Gather", graph.constant(classes, classes.dtype), winner, axis=0, output="label")
 
 
-def _add_probabilities(graph: Graph, outputs: str, loss: str, n_classes: int) -> None:
+def _add_probabilities(graph: Graph, outputs: str, loss: str) -> None:
     """Nodes for `opgrow.scores.probabilities`."""
     if loss != "mse":
         graph.add("Softmax", outputs, axis=1, output="probabilities")
         return
-    clipped = graph.add("Clip", outputs, graph.constant(0), graph.constant(1))
-    total = graph.add("ReduceSum", clipped, graph.integers(1), keepdims=1)
-    # Where every output is 0 or less, nothing speaks for any class. (Not "total > 0": NaN has to stay.)
-    nothing = graph.add("Equal", total, graph.constant(0))
-    shares = graph.add("Div", clipped, graph.add("Where", nothing, graph.constant(1), total))
-    graph.add("Where", nothing, graph.constant(1 / n_classes), shares, output="probabilities")
+    zero, one = graph.constant(0), graph.constant(1)
+    largest = graph.add("ReduceMax", outputs, axes=[1], keepdims=1)
+    negative, nothing = graph.add("Less", outputs, zero), graph.add("LessOrEqual", largest, zero)
+    # By comparisons, which leave NaN as it is.
+    positive = graph.add("Where", negative, zero, outputs)
+    shares = graph.add("Div", positive, graph.add("Where", nothing, one, largest))
+    total = graph.add("ReduceSum", shares, graph.integers(1), keepdims=1)
+    shares = graph.add("Div", shares, graph.add("Where", nothing, one, total))
+    soft = graph.add("Softmax", outputs, axis=1)
+    graph.add("Where", nothing, soft, shares, output="probabilities")
 
 
 def _add_variable(graph: Graph, network: Network, outputs: str, element: int) -> None:
@@ -213,6 +279,10 @@ def _add_variable(graph: Graph, network: Network, outputs: str, element: int) ->
         scale, mean = (values.cpu().numpy() for values in (network.output_scale, network.output_mean))
         outputs = graph.add("Mul", outputs, graph.constant(scale, np.float64))
         outputs = graph.add("Add", outputs, graph.constant(mean, np.float64))
+    for beyond, limits in (("Less", network.output_low), ("Greater", network.output_high)):
+        if limits is not None:  # by a comparison, which leaves NaN as it is
+            limit = graph.constant(limits.cpu().numpy(), np.float64)
+            outputs = graph.add("Where", graph.add(beyond, outputs, limit), limit, outputs)
     graph.add("Cast", outputs, to=element, output="variable")
 
 

@@ -18,6 +18,7 @@ from onnx import TensorProto
 from torch import Tensor
 
 from ..network import Block, Layer, Network
+from ..scaling import FARTHEST
 from .onnx_graph import Graph, value_info
 from .onnx_operators import ACTIVATIONS, is_matrix_product, pooled
 
@@ -86,7 +87,7 @@ def _in_chunks(graph: Graph, network: Network, x: str, element: int, most: int) 
 
 
 def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
-    x = _standardized(graph, network, x, element)
+    x = _network_input(graph, network, x, element)
     width, outputs = network.n_inputs, []
     for number, layer in enumerate(network.hidden, 1):
         x, width = _layer(graph, layer, x, width, f"layer{number}"), layer.n_neurons
@@ -100,13 +101,23 @@ def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
     return graph.add("Add", products, graph.constant(_array(network.head.bias), np.float64))
 
 
-def _standardized(graph: Graph, network: Network, x: str, element: int) -> str:
-    mean, scale = _array(network.input_mean), _array(network.input_scale)
-    if mean.any() or (scale != 1).any():
-        x = _cast(graph, x, TensorProto.DOUBLE) if element != TensorProto.DOUBLE else x
-        centred = graph.add("Sub", x, graph.constant(mean, np.float64))
-        return _cast(graph, graph.add("Div", centred, graph.constant(scale, np.float64)), TensorProto.FLOAT)
-    return _cast(graph, x, TensorProto.FLOAT) if element != TensorProto.FLOAT else x
+def _network_input(graph: Graph, network: Network, x: str, element: int) -> str:
+    """Raw inputs as the network sees them: standardised and, where it has a bound, squashed."""
+    mean, scale, bound = _array(network.input_mean), _array(network.input_scale), network.input_bound
+    standardizes = bool(mean.any() or (scale != 1).any())
+    if not standardizes and bound is None:
+        return _cast(graph, x, TensorProto.FLOAT) if element != TensorProto.FLOAT else x
+    z = _cast(graph, x, TensorProto.DOUBLE) if element != TensorProto.DOUBLE else x
+    if standardizes:
+        z = graph.add("Sub", z, graph.constant(mean, np.float64))
+        z = graph.add("Div", z, graph.constant(scale, np.float64))
+    if bound is not None:
+        limits = (graph.constant(sign * FARTHEST * bound, np.float64) for sign in (-1, 1))
+        z = graph.add("Clip", z, *limits)
+        u = graph.add("Div", z, graph.constant(bound, np.float64))
+        squares = graph.add("Add", graph.add("Mul", u, u), graph.constant(1, np.float64))
+        z = graph.add("Div", z, graph.add("Sqrt", squares))
+    return _cast(graph, z, TensorProto.FLOAT)
 
 
 def _layer(graph: Graph, layer: Layer, x: str, width: int, name: str) -> str:

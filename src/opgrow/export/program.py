@@ -16,11 +16,13 @@ import torch
 
 from ..network import Block, Network
 from ..operators import OperatorSet
+from ..scaling import squash
 from .checks import check_exportable
 
-__all__ = ["Program", "Step", "program_of", "steps_of"]
+__all__ = ["LINEAR", "Program", "Step", "program_of", "steps_of"]
 
 LINEAR = OperatorSet("multiplication", "sum", "identity")
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,9 @@ class Program:
     loss : "mse" for clipped outputs and otherwise softmax, or None for regression
     classes : the labels, or None for regression
     features : names of the inputs, or None
-    head_sees_input : whether a broad head sees the standardised input before the layers
+    head_sees_input : whether a broad head sees the network's input before the layers
+    input_bound : where the standardised input is squashed smoothly to, or None
+    output_low, output_high : arrays of shape (n_outputs,) that outputs are clamped to, or None
     """
 
     estimator: str
@@ -89,6 +93,9 @@ class Program:
     classes: list[Any] | None
     features: list[str] | None
     head_sees_input: bool = False
+    input_bound: float | None = None
+    output_low: np.ndarray | None = None
+    output_high: np.ndarray | None = None
 
     @property
     def n_inputs(self) -> int:
@@ -101,6 +108,15 @@ class Program:
     @property
     def standardizes(self) -> bool:
         return bool(self.input_mean.any() or (self.input_scale != 1).any())
+
+    @property
+    def changes_input(self) -> bool:
+        """Whether the network's input is another than the raw one."""
+        return self.standardizes or self.input_bound is not None
+
+    def network_input(self, rows: np.ndarray) -> np.ndarray:
+        """Raw rows (n, n_inputs), standardised and squashed, in double precision."""
+        return squash((np.asarray(rows, np.float64) - self.input_mean) / self.input_scale, self.input_bound)
 
     @property
     def steps(self) -> list[Step]:
@@ -134,7 +150,18 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
         loss=None if classes is None else loss,
         classes=classes,
         features=None if features is None else list(features),
+        input_bound=network.input_bound,
+        output_low=_limits(network, "output_low"),
+        output_high=_limits(network, "output_high"),
     )
+
+
+def _limits(network: Network, name: str) -> np.ndarray | None:
+    limits = getattr(network, name)
+    if limits is None:
+        return None
+    # What single precision cannot hold is no limit in it.
+    return limits.cpu().numpy().clip(-_LARGEST_SINGLE, _LARGEST_SINGLE)
 
 
 def steps_of(network: Network) -> tuple[list[list[Step]], Step]:

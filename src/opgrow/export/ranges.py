@@ -1,6 +1,8 @@
 """How large everything inside a program gets on given rows, which is what fixed-point formats are made from.
 
-The rows go through the program in double precision, by the torch formulas of the operators.
+The rows go through the program in double precision, by the torch formulas of the operators. A few rows that
+are far from all others, such as one with a sentinel for a missing value, do not count: a format that held
+them would have no digits left for the rest.
 """
 
 from __future__ import annotations
@@ -13,57 +15,89 @@ import torch
 from ..network import unit_rows
 from .program import Program, Step
 
-__all__ = ["Ranges", "StepRange", "find_ranges"]
+__all__ = ["NARROW", "Ranges", "StepRange", "exact_outputs", "find_ranges", "usual_largest"]
 
 #: Elements of the N x D x d tensor that are held at once.
 _CHUNK_ELEMENTS = 1 << 21
+#: The share of rows that may exceed a range, and how many times what the others reach a range holds at most:
+#: values between layers have 16 bits, of which few are left to be spared, and all others 32.
+_OUTLYING, NARROW, _WIDE = 0.02, 8.0, 256.0
 
 
 @dataclass
 class StepRange:
-    """Largest magnitudes in a step: of psi and of products of two neighbours among them, of the pooled values
-    with their bias, and of the outputs.
+    """Magnitudes in a step, one for each row: of psi and of products of two neighbours among them, of the
+    pooled values with their bias, and of the outputs; `usual_largest` makes one number of them.
     """
 
-    psi: float = 0.0
-    pair: float = 0.0
-    pooled: float = 0.0
-    output: float = 0.0
+    psi: np.ndarray
+    pair: np.ndarray
+    pooled: np.ndarray
+    output: np.ndarray
 
 
 @dataclass
 class Ranges:
-    """Largest magnitudes: of each raw input, of all standardised ones, and in each step of the program."""
+    """Largest usual magnitudes: of each raw input, of all the network's inputs, and in each step."""
 
     raw: np.ndarray
-    standardized: float
-    steps: list[StepRange]
+    network_input: float
+    steps: list[dict[str, float]]
 
 
-def find_ranges(program: Program, rows: np.ndarray) -> Ranges:
-    """Run rows (n, n_inputs) through a program and note the largest magnitudes."""
-    found = Ranges(np.abs(rows).max(axis=0), 0.0, [StepRange() for _ in program.steps])
-    largest = max(step.weight.size for step in program.steps)
-    size = max(1, _CHUNK_ELEMENTS // largest)
-    for start in range(0, len(rows), size):
-        x = torch.from_numpy((rows[start : start + size] - program.input_mean) / program.input_scale)
-        found.standardized = max(found.standardized, float(x.abs().max()))
-        _run(program, x, found.steps)
-    for step in found.steps:
-        if not np.isfinite([step.psi, step.pair, step.pooled, step.output]).all():
+def usual_largest(values: np.ndarray, headroom: float = NARROW) -> np.ndarray:
+    """The largest of each column, or ``headroom`` times what all but 2 % of the rows reach, if less."""
+    ordered = np.sort(np.abs(values), axis=0)
+    outlying = int(np.ceil(_OUTLYING * len(ordered)))
+    usual = ordered[-1 - outlying] if outlying < len(ordered) else ordered[-1]
+    # Where almost all are zero, the others are no outliers.
+    return np.where(usual > 0, np.minimum(ordered[-1], headroom * usual), ordered[-1])
+
+
+def find_ranges(program: Program, rows: np.ndarray, headroom: float = NARROW) -> Ranges:
+    """Run rows (n, n_inputs) through a program and note the largest usual magnitudes."""
+    wide = max(headroom, _WIDE)
+    headrooms = {"psi": wide, "pair": wide, "pooled": wide, "output": headroom}
+    parts: list[list[StepRange]] = []
+    inputs = program.network_input(rows)
+    for x in _chunks(program, inputs):
+        found: list[StepRange] = []
+        _run(program, x, found)
+        parts.append(found)
+    steps = []
+    for step in zip(*parts, strict=True):
+        values = {name: np.concatenate([getattr(part, name) for part in step]) for name in headrooms}
+        largest = {name: float(usual_largest(values[name], room)) for name, room in headrooms.items()}
+        if not np.isfinite(list(largest.values())).all():
             raise ValueError("The calibration rows lead to values that are not finite: give typical inputs.")
-    return found
+        steps.append(largest)
+    largest_input = float(usual_largest(np.abs(inputs).max(axis=1), headroom))
+    return Ranges(usual_largest(rows, headroom), largest_input, steps)
 
 
-def _run(program: Program, x: torch.Tensor, ranges: list[StepRange]) -> None:
-    following, outputs = iter(ranges), [x] if program.head_sees_input else []
+def exact_outputs(program: Program, rows: np.ndarray) -> list[np.ndarray]:
+    """What each layer and, last, the head yield for rows (n, n_inputs), in double precision."""
+    parts = [_run(program, x, []) for x in _chunks(program, program.network_input(rows))]
+    return [np.concatenate(layer) for layer in zip(*parts, strict=True)]
+
+
+def _chunks(program: Program, inputs: np.ndarray) -> list[torch.Tensor]:
+    size = max(1, _CHUNK_ELEMENTS // max(step.weight.size for step in program.steps))
+    return [torch.from_numpy(inputs[start : start + size]) for start in range(0, len(inputs), size)]
+
+
+def _run(program: Program, x: torch.Tensor, found: list[StepRange]) -> list[np.ndarray]:
+    outputs = [x] if program.head_sees_input else []
+    layers = []
     for layer in program.layers:
-        x = torch.cat([_apply(step, x[:, : step.n_inputs], next(following)) for step in layer], dim=1)
+        x = torch.cat([_apply(step, x[:, : step.n_inputs], found) for step in layer], dim=1)
         outputs.append(x)
-    _apply(program.head, torch.cat(outputs, dim=1) if program.broad and outputs else x, next(following))
+        layers.append(x.numpy())
+    seen = torch.cat(outputs, dim=1) if program.broad and outputs else x
+    return [*layers, _apply(program.head, seen, found).numpy()]
 
 
-def _apply(step: Step, x: torch.Tensor, found: StepRange) -> torch.Tensor:
+def _apply(step: Step, x: torch.Tensor, found: list[StepRange]) -> torch.Tensor:
     weight = torch.from_numpy(np.ascontiguousarray(step.weight.T))
     psi = step.operators.nodal_operator.function(x[:, :, None], weight[None])
     pooled = step.operators.pool_operator.function(psi)
@@ -73,8 +107,10 @@ def _apply(step: Step, x: torch.Tensor, found: StepRange) -> torch.Tensor:
     if step.scale is not None and step.shift is not None:
         out = out * torch.from_numpy(step.scale) + torch.from_numpy(step.shift)
     pair = psi[:, :-1] * psi[:, 1:]
-    for name, values in (("psi", psi), ("pair", pair), ("pooled", pooled), ("output", out)):
-        largest = float(values.abs().max()) if values.numel() else 0.0
-        # A NaN is larger than everything, and comes to light.
-        setattr(found, name, largest if not largest <= getattr(found, name) else getattr(found, name))
+    found.append(StepRange(*(_largest(values) for values in (psi, pair, pooled, out))))
     return out
+
+
+def _largest(values: torch.Tensor) -> np.ndarray:
+    flat = values.abs().flatten(1)
+    return (flat.amax(dim=1) if flat.shape[1] else torch.zeros(len(flat))).numpy()

@@ -46,9 +46,10 @@ def write_report(
     >>> path.read_text().count("<section")
     4
     """
-    from ..persistence import check_writable, write_atomically
+    from ..persistence import check_suffix, check_writable, write_atomically
 
     check_writable(path)
+    check_suffix(path, ".html", "report")
     write_atomically(path, page(estimator, X, y, **more).encode())
 
 

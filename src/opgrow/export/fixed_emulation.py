@@ -1,0 +1,136 @@
+"""What the integer C of a `FixedProgram` computes, in Python, bit for bit.
+
+It is how an export measures itself without a compiler, and how its head is fitted to the features that the
+integers yield.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .c_fixed import FixedProgram, FixedStep
+from .c_fixed_operators import is_exact
+from .fixed_arithmetic import ACTIVATIONS, INT32_MAX, NODALS, exponential, rescale, root, saturated, within
+
+__all__ = ["as_inputs", "features", "head_outputs", "scores"]
+
+INT16_MAX = 2**15 - 1
+#: Elements of the rows x neurons x inputs array that are held at once.
+_CHUNK_ELEMENTS = 1 << 19
+#: Float64 adds integers up to here without rounding.
+_EXACT_FLOAT = 2**53
+
+
+def as_inputs(fixed: FixedProgram, rows: np.ndarray) -> np.ndarray:
+    """Raw rows (n, n_inputs) as the integers that the C functions take, as its own conversion has them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.ldexp(np.asarray(rows, np.float32), np.array(fixed.input_bits, np.int32))
+    values = np.nan_to_num(values.astype(np.float64), nan=0.0)
+    # The largest float below 2^31 is taken for everything beyond it.
+    values = np.where(np.abs(values) >= 2147483520, np.sign(values) * INT32_MAX, np.rint(values))
+    return values.astype(np.int64)
+
+
+def features(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
+    """What the head sees of integer inputs (n, n_inputs)."""
+    program = fixed.program
+    x = _network_input(fixed, x)
+    seen = [x] if program.head_sees_input else []
+    for layer in fixed.layers:
+        x = np.concatenate(
+            [_hidden(step, x[:, : step.step.n_inputs], fixed.digits) for step in layer], axis=1
+        )
+        seen.append(x)
+    return np.concatenate(seen, axis=1) if program.broad and seen else x
+
+
+def head_outputs(fixed: FixedProgram, seen: np.ndarray) -> np.ndarray:
+    """Outputs (n, n_outputs) of the head of features."""
+    out = _outputs(fixed.head, seen, fixed.digits)
+    if fixed.limits is not None:
+        low, high = np.array(fixed.limits, np.int64).T
+        out = np.clip(out, low, high)
+    return out
+
+
+def scores(fixed: FixedProgram, outputs: np.ndarray) -> np.ndarray:
+    """Scores (n, n_outputs) as integers with ``fixed.output_bits`` fractional bits."""
+    program = fixed.program
+    if program.classes is None:
+        return outputs
+    bits = fixed.head.out_bits - 20
+    largest = outputs.max(axis=1, keepdims=True)
+    shares = exponential(rescale(outputs - largest, bits), 15)
+    if program.loss == "mse":
+        shares = np.where(largest > 0, np.maximum(outputs, 0), shares)
+    return (shares << 16) // shares.sum(axis=1, keepdims=True)
+
+
+def _network_input(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
+    mean, scale, bits = np.array(fixed.inputs, np.int64).T
+    difference = (x - mean) * scale
+    if fixed.bound is None:
+        return within(rescale(difference, bits), INT16_MAX)
+    u = rescale(difference, bits)
+    # In units of the bound, with 20 fractional bits.
+    length = root((u * u).astype(np.uint64) + np.uint64(1 << 40))
+    return within(np.sign(u) * ((np.abs(u) * fixed.bound + (length >> 1)) // length), INT16_MAX)
+
+
+def _hidden(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
+    if step.step.unit:
+        return _unit(step, x, digits)
+    return within(_outputs(step, x, digits), INT16_MAX)
+
+
+def _outputs(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
+    bias, shift, scale, scale_bits, _ = np.array(step.neurons, np.int64).T
+    z = saturated(_pooled(step, x, digits) + bias)
+    y = rescale(ACTIVATIONS[step.step.operators.activation](z, step.pooled_bits) * scale, scale_bits)
+    return saturated(y + shift)
+
+
+def _unit(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
+    pooled = within(_pooled(step, x, digits), INT16_MAX)
+    squares = (pooled * pooled).sum(axis=1, keepdims=True)
+    norm = np.where(squares > 0, root(squares.astype(np.uint64) << np.uint64(16)), 256)
+    z = np.sign(pooled) * ((np.abs(pooled) << 23) // norm)
+    value = ACTIVATIONS[step.step.operators.activation](z, 15)
+    return within(rescale(value, step.activation_bits - step.out_bits), INT16_MAX)
+
+
+def _pooled(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
+    """rho over the inputs of psi: (n, n_inputs) to (n, n_neurons)."""
+    nodal, pool = step.step.operators.nodal, step.step.operators.pool
+    weight, w_bits = step.weight.astype(np.int64), np.array([neuron[4] for neuron in step.neurons])
+    if is_exact(nodal, pool):
+        values, x_bits = (x, step.x_bits) if nodal == "multiplication" else (x * x, 2 * step.x_bits)
+        return rescale(_product(values, weight), w_bits + x_bits - step.pooled_bits)
+    rows = max(1, _CHUNK_ELEMENTS // weight.size)
+    parts = []
+    for start in range(0, len(x), rows):
+        y = x[start : start + rows, None, :]
+        value, bits = NODALS[nodal](y, weight, w_bits[:, None], step.x_bits, step.psi_bits)
+        parts.append(_pool(step, within(rescale(value, bits), 1 << digits[0]), 1 << digits[1]))
+    return np.concatenate(parts)
+
+
+def _product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """x times the transpose of weight; by the processor's matrix product where that is exact."""
+    largest = float(np.abs(x).max(initial=0)) * float(np.abs(weight).max(initial=0)) * x.shape[1]
+    if largest < _EXACT_FLOAT:
+        return np.rint(x.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.int64)
+    return x @ weight.T
+
+
+def _pool(step: FixedStep, psi: np.ndarray, pair_max: int) -> np.ndarray:
+    pool, bits = step.step.operators.pool, step.psi_bits
+    if pool == "sum":
+        return rescale(psi.sum(axis=2), bits - step.pooled_bits)
+    if pool == "maximum":
+        return rescale(psi.max(axis=2), bits - step.pooled_bits)
+    if pool == "correlation1":
+        total = (psi[:, :, :-1] * psi[:, :, 1:]).sum(axis=2)
+        return rescale(total, 2 * bits - step.pooled_bits)
+    pair = within(rescale(psi[:, :, :-2] * psi[:, :, 1:-1], 2 * bits - step.pair_bits), pair_max)
+    return rescale((pair * psi[:, :, 2:]).sum(axis=2), step.pair_bits + bits - step.pooled_bits)

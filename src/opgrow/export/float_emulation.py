@@ -1,0 +1,151 @@
+"""What the float C of a program computes, in Python, in single precision.
+
+Additions and multiplications are done in the order of the C source and give the same numbers; exponentials,
+sines and the like are numpy's, whose last digit may be another than that of a C library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..operators import CLAMP
+from ..scaling import FARTHEST
+from .c_float import input_constants, quantized
+from .program import Program, Step
+
+__all__ = ["features", "head_outputs", "scores"]
+
+_CHUNK_ELEMENTS = 1 << 20
+#: Terms that are added up before they join the whole.
+_PART = 16
+_ONE, _ZERO = np.float32(1), np.float32(0)
+
+
+def _bounded(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, np.float32(-CLAMP), np.float32(CLAMP))
+
+
+def _bell(y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return np.exp(_bounded(-w * (y * y)))
+
+
+_Function = Callable[[np.ndarray], np.ndarray]
+#: psi(y, w) and f(x), as `c_operators` has them.
+NODALS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "multiplication": lambda y, w: w * y,
+    "exponential": lambda y, w: np.expm1(_bounded(w * y)),
+    "harmonic": lambda y, w: np.sin(w * y),
+    "quadratic": lambda y, w: w * (y * y),
+    "gaussian": lambda y, w: w * _bell(y, w),
+    "dog": lambda y, w: w * y * _bell(y, w),
+    "pygop_quadratic": lambda y, w: np.square(w * _bounded(y)),
+    "pygop_dog": lambda y, w: w * y * _bell(_bounded(y), w),
+}
+ACTIVATIONS: dict[str, _Function] = {
+    "sigmoid": lambda x: _ONE / (_ONE + np.exp(-x)),
+    "tanh": np.tanh,
+    "relu": lambda x: np.where(x < 0, _ZERO, x),
+    "softplus": lambda x: np.where(x < 0, -x, _ZERO) + np.log1p(np.exp(-np.abs(x))),
+    "inverse_absolute": lambda x: x / (_ONE + np.abs(x)),
+    "elu": lambda x: np.where(x < 0, np.expm1(x), x),
+    "pygop_softplus": lambda x: ACTIVATIONS["softplus"](_bounded(x)),
+    "identity": lambda x: x,
+}
+
+
+def features(program: Program, rows: np.ndarray, weights: str) -> np.ndarray:
+    """What the head sees of raw rows (n, n_inputs)."""
+    with np.errstate(all="ignore"):
+        x = _network_input(program, np.asarray(rows, np.float32))
+        seen = [x] if program.head_sees_input else []
+        for layer in program.layers:
+            x = np.concatenate([_outputs(step, x[:, : step.n_inputs], weights) for step in layer], axis=1)
+            seen.append(x)
+    return np.concatenate(seen, axis=1) if program.broad and seen else x
+
+
+def head_outputs(program: Program, seen: np.ndarray, weights: str) -> np.ndarray:
+    """Outputs (n, n_outputs) of the head of features."""
+    with np.errstate(all="ignore"):
+        out = _outputs(program.head, seen, weights)
+    if program.output_low is not None and program.output_high is not None:
+        out = np.clip(out, _single(program.output_low), _single(program.output_high))
+    return out
+
+
+def scores(program: Program, outputs: np.ndarray) -> np.ndarray:
+    """Scores (n, n_outputs) of the head's outputs."""
+    if program.classes is None:
+        return outputs
+    with np.errstate(all="ignore"):
+        largest = outputs.max(axis=1, keepdims=True)
+        shares = np.exp(outputs - largest)
+        if program.loss == "mse":
+            shares = np.where(largest > 0, np.maximum(outputs, _ZERO) / largest, shares)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32)
+
+
+def _network_input(program: Program, x: np.ndarray) -> np.ndarray:
+    constants = {name: _single(values) for name, values in input_constants(program).items()}
+    if constants:
+        x = x - constants["input_mean"]
+        x = x - constants["input_mean_rest"] if "input_mean_rest" in constants else x
+        x = x / constants["input_scale"]
+    if program.input_bound is None:
+        return x
+    bound, far = np.float32(program.input_bound), np.float32(FARTHEST)
+    u = np.clip(x / bound, -far, far)
+    return bound * u / np.sqrt(_ONE + u * u)
+
+
+def _outputs(step: Step, x: np.ndarray, weights: str) -> np.ndarray:
+    weight = _single(step.weight)
+    if weights != "float32":
+        values, unit = quantized(step.weight, weights)
+        weight = _single(unit)[:, None] * values.astype(np.float32)
+    rows = max(1, _CHUNK_ELEMENTS // weight.size)
+    nodal = NODALS[step.operators.nodal]
+    parts = [
+        _pool(step.operators.pool, nodal(x[start : start + rows].T[:, :, None], weight.T[:, None, :]))
+        for start in range(0, len(x), rows)
+    ]
+    z = np.concatenate(parts)
+    if step.unit:
+        largest = np.abs(z).max(axis=1, keepdims=True)
+        z = z / np.where(largest > 0, largest, _ONE)
+        squares = np.square(z).sum(axis=1, keepdims=True)
+        z = z / np.where(squares > 0, np.sqrt(squares), _ONE)
+    if step.bias is not None:
+        z = z + _single(step.bias)
+    out = ACTIVATIONS[step.operators.activation](z)
+    if step.scale is not None and step.shift is not None:
+        out = _single(step.scale) * out + _single(step.shift)
+    return out
+
+
+def _pool(pool: str, psi: np.ndarray) -> np.ndarray:
+    """rho of psi (n_inputs, n, n_neurons)."""
+    if pool == "maximum":
+        return psi.max(axis=0)
+    if pool == "correlation1":
+        return _added(psi[:-1] * psi[1:], 1)
+    if pool == "correlation2":
+        return _added(psi[:-2] * psi[1:-1] * psi[2:], 1)
+    return _added(psi, _PART)
+
+
+def _added(terms: np.ndarray, part: int) -> np.ndarray:
+    """Sums over the first axis in parts of so many terms, one term after the other."""
+    total = np.zeros(terms.shape[1:], np.float32)
+    for start in range(0, len(terms), part):
+        some = terms[start].copy()
+        for term in terms[start + 1 : start + part]:
+            some += term
+        total += some
+    return total
