@@ -64,7 +64,7 @@ ALPHA_FAILURES = {"check_regressors_train": "fits with alpha=0.01, which leaves 
 
 
 # The heads of the POP family start from random weights and not from a closed form.
-TRAINED = {"widths": (8,), "learning_rates": (0.03,), "epochs": (30,)}
+TRAINED = {"widths": (8,), "learning_rates": (0.03,), "epochs": (60,)}
 
 
 def small(cls, **changes):

@@ -384,22 +384,23 @@ def test_nothing_is_said_where_nothing_was_left_out():
 
 def test_rows_on_which_a_network_overflows_are_refused():
     x, y = DIABETES
-    model = fitted(
-        opgrow.HeMLRNRegressor, x, y, operators=[("multiplication", "correlation2", "inverse_absolute")]
-    )
+    operators = [("multiplication", "correlation2", "inverse_absolute")]
+    model = fitted(opgrow.HeMLRNRegressor, x, y, operators=operators, standardize=False)
     far = np.concatenate([x[:2], 1e30 * x[:1], x[:2]])
     message = "^X is too far from the data .*: it overflows on 1 of 5 rows, the first of them row 2$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message), pytest.warns(opgrow.RangeWarning):
         model.predict(far)
 
 
 @walk(ALL)
 def test_validation_rows_that_cannot_be_scored_are_refused(cls):
     x, y = table_for(cls)
+    far = 1e300 * x, y
+    operators = [("multiplication", "correlation2", "inverse_absolute")]
     with pytest.raises(ValueError, match=r"X or eval_set has values that are too far|overflows on the val"):
-        quick(cls, operators=[("multiplication", "correlation2", "inverse_absolute")]).fit(
-            x, y, eval_set=(1e300 * x, y)
-        )
+        quick(cls, operators=operators, standardize=False).fit(x, y, eval_set=far)
+    model = quick(cls, operators=operators).fit(x, y, eval_set=far)  # bounded inputs can be scored
+    assert np.isfinite(model.predict(x)).all()
 
 
 @walk(ALL)
