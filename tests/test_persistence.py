@@ -387,6 +387,9 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "deep parameter": (lambda r: set_in(r, "parameters", "ridge", nested(30)), "more than 20 deep"),
     "deeper parameter": (lambda r: set_in(r, "parameters", "ridge", nested(400)), "more than 20 deep"),
     "number without end": (lambda r: set_in(r, "history", 0, "improvement", 10**400), "has 401 digits"),
+    "bound of inputs": (lambda r: set_in(r, "input_bound", -1), "'input_bound' is -1.0, expected"),
+    "bound in words": (lambda r: set_in(r, "input_bound", "wide"), "bound of the inputs is 'wide'"),
+    "bound without end": (lambda r: set_in(r, "input_bound", 10**400), "bound of the inputs has 401 digits"),
     "text without end": (lambda r: set_in(r, "loss", "x" * 10_000), r"'loss' is 'xxx.{,300} \[\.\.\.\]\."),
 }
 
@@ -406,6 +409,12 @@ def test_an_edited_description_is_refused_in_one_sentence(case: str, path: Path)
     replaced = change(record)
     rewrite(path, record if replaced is None else replaced, tensors)
     assert_refused_in_one_sentence(path, message)
+
+
+def test_a_bound_that_is_a_large_integer_is_a_number(fitted: Any, path: Path) -> None:
+    record, tensors = contents(path)
+    rewrite(path, record | {"input_bound": 10**30}, tensors)
+    assert opgrow.load(path).predict(CLASSES[0]).shape == (150,)
 
 
 def assert_refused_in_one_sentence(path: Path, message: str) -> None:
@@ -530,6 +539,9 @@ def test_what_was_exchanged_or_left_out_is_noticed(path: Path) -> None:
     assert_refused_in_one_sentence(path, "it is damaged .its content does not match its checksum")
     rewrite(path, text, tensors)
     assert_refused_in_one_sentence(path, "it has no checksum")
+    path.write_bytes(sealed.replace(b'\\"format\\": 3', b'\\"format\\": 2'))  # by one bit
+    assert path.read_bytes() != sealed
+    assert_refused_in_one_sentence(path, "it is damaged")
     first, second = "input_mean", "input_scale"  # of the same shape
     swapped = tensors | {first: tensors[second], second: tensors[first]}
     path.write_bytes(sealed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 
 from . import record
 from .atomic import check_suffix, check_writable, write_atomically, write_together
-from .checksums import Tensor, check_seal, is_sealed, seal, tensors_in
+from .checksums import check_seal, is_sealed, seal, tensors_in
 from .data import TableEncoder
 
 __all__ = [
@@ -214,13 +214,15 @@ def _read(path: Path) -> ModelFile:
         names = list(file.keys())
         if len(names) > _MAX_TENSORS:
             raise ValueError(f"it has {len(names)} tensors, and at most {_MAX_TENSORS} are allowed")
+        slices = ((name, file.get_slice(name)) for name in names)
+        about = {name: (found.get_dtype(), found.get_shape()) for name, found in slices}
+        views = {name: file.get_tensor(name) for name in names}
         if is_sealed(text):
-            _check(file, text)
+            _check(text, about, views)
         data = record.parse(text)
-        slices = {name: file.get_slice(name) for name in names}
-        record.check_tensors(data, {n: (s.get_dtype(), s.get_shape()) for n, s in slices.items()})
+        record.check_tensors(data, about)
         # Clones, because what the file hands out is a view of it, and ends when somebody shortens the file.
-        tensors = {name: file.get_tensor(name).clone() for name in names}
+        tensors = {name: view.clone() for name, view in views.items()}
     estimator = record.restore(data, tensors)
     encoder = None
     if data.get("table") is not None:
@@ -229,17 +231,13 @@ def _read(path: Path) -> ModelFile:
     return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
 
 
-def _check(file: Any, text: str) -> None:
-    """Compare an open file with its checksum; its tensors are looked at one by one, where they are."""
-
-    def tensors() -> Iterator[Tensor]:
-        for name in file.keys():  # noqa: SIM118
-            about = file.get_slice(name)
-            data = file.get_tensor(name).reshape(-1).view(torch.uint8).numpy()
-            yield name, about.get_dtype(), about.get_shape(), data
-
+def _check(text: str, about: Mapping[str, tuple[str, list[int]]], views: Mapping[str, torch.Tensor]) -> None:
+    """Compare a file with its checksum; its tensors are looked at one by one, where they are."""
+    tensors = (
+        (name, *about[name], view.reshape(-1).view(torch.uint8).numpy()) for name, view in views.items()
+    )
     try:
-        check_seal(text, tensors())
+        check_seal(text, tensors)
     except ValueError as error:
         raise ValueError(f"it is damaged ({error})") from error
 

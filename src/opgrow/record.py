@@ -364,10 +364,9 @@ def _classifies(record: dict[str, Any]) -> bool:
 
 def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
     bound, head = record.get("input_bound"), record["head"]
-    _require(
-        bound is None or (type(bound) in (int, float) and 0 < bound < math.inf),
-        f"'input_bound' is {bound!r}, expected a positive number or null",
-    )
+    if bound is not None:
+        bound = _number(bound, "bound of the inputs")  # a float, as torch takes no integers of any size
+        _require(0 < bound < math.inf, f"'input_bound' is {bound!r}, expected a positive number or null")
     constants: dict[str, Any] = {"input_bound": bound}
     # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
     with torch.device("meta"):

@@ -26,10 +26,10 @@ MEMORY = 2 << 30
 def prepare(folder: Path) -> Callable[[Random], str]:
     contents, states = [], []
     for name in MODELS:
-        model = fitted(name)
-        model.save(folder / name)
-        contents.append((folder / name).read_bytes())
-        states.append(state(opgrow.load(folder / name)))
+        path = folder / f"{name}.safetensors"
+        fitted(name).save(path)
+        contents.append(path.read_bytes())
+        states.append(state(opgrow.load(path)))
     place = folder / "damaged.safetensors"
     _limit_memory()
 

@@ -16,6 +16,7 @@ SCRIPT = Path(__file__).with_name("attack.py")
     [
         ("models", 120, ("refused", "forged and refused", "forged and works")),
         ("checkpoints", 30, ("refused", "resumed to the same network")),
+        ("exports", 40, ("c agrees", "integers answer", "onnx agrees")),
         ("tables", 60, ("fit refused", "fit works", "predict works")),
     ],
 )

@@ -140,7 +140,7 @@ class Folder(NoFolder):
     def _checked(self) -> float:
         """Refuse what is damaged, and what has gaps; the seconds that the fit has taken by now."""
         elapsed = 0.0
-        for file in self.files():
+        for file in self.files("network"):
             elapsed = max(elapsed, read_record(file, self.run, None)[0].elapsed)
             missing = first_missing(file)
             if missing is not None:
