@@ -126,7 +126,7 @@ def invoke(*arguments: Any) -> Any:
 def test_a_dry_run_tells_and_writes_nothing(table: Path) -> None:
     result = invoke(table, "--dry-run", "--output", table.parent / "m.safetensors")
     assert (result.exit_code, result.stderr) == (0, "")
-    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
+    lines = dict(line.split(maxsplit=1) for line in result.stdout.splitlines() if line)
     assert lines["rows"] == "72 for training, 18 for validation"
     assert lines["inputs"] == "5"
     assert lines["outputs"] == "3 classes of target"
@@ -187,9 +187,10 @@ def test_a_fit_that_needs_more_than_there_is_warns_in_a_sentence(
     options = (table, "--method", "pln", "--output", table.parent / "m.safetensors")
     result = invoke(*options)
     assert result.exit_code == 0
-    assert result.stderr.startswith("warning: growth may take about ")
-    assert result.stderr.endswith("1 MiB are available.\n")
-    assert result.stderr.count("\n") == 1
+    first, *growth = result.stderr.splitlines()
+    assert first.startswith("warning: growth may take about ")
+    assert first.endswith("1 MiB are available.")
+    assert "warning" not in " ".join(growth)
     assert invoke(*options, "--quiet").stderr == ""
     assert "which is not enough" in invoke(*options, "--dry-run").stdout
 
