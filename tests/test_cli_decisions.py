@@ -105,6 +105,8 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
         "'size' has 3 categories, and the rare ones (1) are pooled: --max-categories 3 keeps them apart, "
         "--drop size leaves the column out",
     ]
+    assert "--numeric concerns inputs" in refused("fit", table, "--target", "age", "--numeric", "age")
+    assert "no column 'zip'" in refused("fit", table, "--target", "kind", "--text", "zip")
     assert "'name' looks like an identifier" in " ".join(decided(table, "--target", "kind")["note"])
 
 

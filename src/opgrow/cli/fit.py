@@ -246,6 +246,8 @@ def fit(
     check_parameters(given, cls, classes)
     columns = features(table, name, drop or [])
     as_text, as_numbers = column_names(table, text or []), column_names(table, numeric or [])
+    if name in as_numbers:
+        raise ValueError(f"--numeric concerns inputs: leave out the rows where the target {name!r} is text.")
     y = target_values(values, chosen, name, name in as_text)
     encoder = TableEncoder(
         TableEncoder().max_categories if max_categories is None else max_categories,
