@@ -342,6 +342,13 @@ def test_a_csv_in_another_encoding_is_refused(tmp_path, body):
         read_table(path)
 
 
+def test_a_nul_character_is_refused(write):
+    """numpy would read the labels "b" and "b\\0" as the same one."""
+    path = write("a,y\n1,b\n2,b\0\n", name="nul.csv")
+    with pytest.raises(ValueError, match=r"nul\.csv' is not a CSV file \(it holds a NUL character\)"):
+        read_table(path)
+
+
 def test_paths_that_lead_nowhere(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*absent\.csv"):
         read_table(tmp_path / "absent.csv")

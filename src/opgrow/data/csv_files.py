@@ -199,7 +199,7 @@ class _Source:
     def _blocks(self) -> Iterator[list[tuple[str, ...]]]:
         """Yield blocks of rows as lists of columns; refuse a row that is not as long as the first."""
         with _open_text(self.path) as handle:
-            reader = csv.reader(handle, delimiter=self.format.delimiter)
+            reader = csv.reader(_without_nul(handle), delimiter=self.format.delimiter)
             if self.format.header:
                 next(row for row in reader if row)
             n_columns, like = len(self.names), "the header" if self.format.header else "the first row"
@@ -224,6 +224,14 @@ def _open_text(path: Path) -> IO[str]:
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
+
+
+def _without_nul(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a file of text; numpy drops NUL at the end of a text, so that two labels become one."""
+    for line in lines:
+        if "\0" in line:
+            raise csv.Error("it holds a NUL character")
+        yield line
 
 
 def _parse_numbers(handle: IO[str], delimiter: str, n_columns: int) -> np.ndarray | None:
