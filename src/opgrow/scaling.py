@@ -6,7 +6,8 @@ centre nothing changes, and no value, however large, becomes more than ``bound``
 
 The centre and scale of a column are its mean and standard deviation, unless a few values far from all others
 decide these, such as a 999999 that stands for a gap: then they are its median and half the distance between
-its 16 % and 84 % quantiles, which for a normal distribution are the same.
+its 16 % and 84 % quantiles, which for a normal distribution are the same. A column that never changes says
+nothing, and its scale is so large that it goes on saying nothing should it change later.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SAMPLE_ROWS = 4096
 _FAR = 8.0
 #: Beyond so many bounds the squashed value is the bound, in single precision; farther squares overflow.
 FARTHEST = 1e4
+#: The scale of a column that never changes, in units of its value: what it becomes later vanishes.
+_IGNORED = 2.0**100
 #: Part of the range of the targets by which a prediction may leave it.
 _MARGIN = 0.05
 #: Rows that stay with a fitted estimator, and their values, at most.
@@ -118,10 +121,12 @@ def kept_sample(sample: np.ndarray) -> np.ndarray:
 
 
 def robust(scaling: Scaling, ranges: Ranges, sample: np.ndarray, weight: np.ndarray) -> Scaling:
-    """A scaling by mean and deviation with the columns corrected that have values far from all others.
+    """A scaling by mean and deviation, corrected for columns with far values and for constant ones.
 
     ``sample`` are rows (n, n_inputs) of the data and ``weight`` their weights.
     """
+    unit = np.clip(np.abs(ranges.low), 1.0, 1e270)
+    scaling = replace(scaling, scale=np.where(ranges.low == ranges.high, _IGNORED * unit, scaling.scale))
     with np.errstate(over="ignore"):
         distance = np.maximum(ranges.high - scaling.center, scaling.center - ranges.low) / scaling.scale
     far = np.flatnonzero(distance > _FAR)

@@ -525,8 +525,8 @@ class GrowingEstimator(BaseEstimator):
     def outside(self, X: Any) -> np.ndarray:
         """Whether rows lie far outside what was seen in training, so that their predictions are guesses.
 
-        A row does if one of its inputs is further from the range of the training rows than half of that
-        range. Of models whose files do not tell these ranges (formats 1 and 2), no row does.
+        A row does if one of its inputs is further from the range of the training rows than that range is
+        wide. Of models whose files do not tell these ranges (formats 1 and 2), no row does.
 
         Parameters
         ----------

@@ -14,14 +14,16 @@ __all__ = ["FarRows", "values_outside"]
 
 
 def values_outside(network: Network, x: np.ndarray) -> np.ndarray:
-    """Which values (n, n_inputs) are further from the seen range of their input than half of that range."""
+    """Which values (n, n_inputs) are further from the seen range of their input than the range is wide.
+
+    An input that never changed in training is ignored by the network, and here.
+    """
     if network.input_low is None or network.input_high is None:
         return np.zeros(x.shape, bool)
     low, high = network.input_low.cpu().numpy(), network.input_high.cpu().numpy()
-    # Single precision may change a value that was the same in all rows.
-    margin = np.maximum(high / 2 - low / 2, 1e-6 * np.maximum(np.abs(low), np.abs(high)))
     with np.errstate(over="ignore"):
-        return (x < low - margin) | (x > high + margin)
+        width = high - low
+        return ((x < low - width) | (x > high + width)) & (width > 0)
 
 
 class FarRows:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..errors import RangeWarning
 from .html import cards, escape, paragraph, table
 
 __all__ = ["Latency", "cost_parts", "measure", "rows_for"]
@@ -30,10 +31,12 @@ class Latency:
     repeats: int
 
 
-def rows_for(network: Any, x: np.ndarray | None) -> np.ndarray:
-    """A batch of inputs: the given rows, in turns, or random ones that are spread as the inputs were."""
+def rows_for(estimator: Any, x: np.ndarray | None) -> np.ndarray:
+    """A batch of inputs: the given rows or those kept with the model, in turns; without any, random ones."""
+    x = estimator.sample_ if x is None else x
     if x is not None:
         return np.asarray(x)[np.arange(BATCH) % len(x)]
+    network = estimator.network_
     mean, scale = network.input_mean.cpu().numpy(), network.input_scale.cpu().numpy()
     return mean + scale * np.random.default_rng(0).normal(size=(BATCH, network.n_inputs))
 
@@ -45,6 +48,7 @@ def measure(estimator: Any, x: np.ndarray, n_rows: int) -> Latency:
     with warnings.catch_warnings():
         # Rows of a matrix have no names that could be compared.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.simplefilter("ignore", RangeWarning)
         estimator.predict(part)
         end = time.perf_counter() + _SECONDS
         while len(taken) < _REPEATS and (not taken or time.perf_counter() < end):
@@ -65,7 +69,7 @@ def cost_parts(estimator: Any, x: np.ndarray | None, file_bytes: int | None) -> 
     ]
     if file_bytes is not None:
         shown.append((_bytes(file_bytes), "model file"))
-    rows = rows_for(network, x)
+    rows = rows_for(estimator, x)
     machine = f"{platform.machine()}, {platform.system()}, {torch.get_num_threads()} threads"
     times = [measure(estimator, rows, size) for size in (1, BATCH)]
     return [
