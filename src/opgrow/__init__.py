@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
-    from .export import export_c, export_onnx
+    from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
         PERCEPTRON,
@@ -55,6 +55,7 @@ __all__ = [
     "BLSRegressor",
     "Block",
     "Callback",
+    "ExportCheck",
     "HeMLGOPClassifier",
     "HeMLGOPRegressor",
     "HeMLRNClassifier",
@@ -95,7 +96,7 @@ _HOMES = {
     "callbacks": ("Callback",),
     "data": ("TableEncoder",),
     "errors": ("RangeWarning", "TableWarning"),
-    "export": ("export_c", "export_onnx"),
+    "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (
         "PERCEPTRON",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from compiled import MODES, Library, name_of, needs_compiler
+from every_variant import outcomes
 from sklearn.datasets import load_diabetes, load_iris
 from typer.testing import CliRunner
 
@@ -196,6 +197,16 @@ def test_rows_with_a_sentinel_are_not_mixed_with_others() -> None:
     rows = CLASSES[0].copy()
     rows[7, 2] = 1e6
     assert np.abs(mixtures(program_of(model), rows)).max() < 50
+
+
+@needs_compiler
+def test_every_estimator_agrees_in_the_smallest_integers_or_is_refused(fitted: dict[str, Any]) -> None:
+    found = []
+    for name, model in fitted.items():
+        x, y = data_of(name)
+        found += outcomes(model, "little", x, (x, y), sentinels=(True,), modes=[MODES[2], MODES[4]])
+    assert not [outcome for outcome in found if outcome.off]
+    assert np.mean([outcome.exported is not None for outcome in found]) > 0.8
 
 
 # --- what is said and refused ---

@@ -161,7 +161,7 @@ class _Bench:
         yield self._predict(described, model, expected)
 
     def _export(self, model: Any, options: dict[str, str], path: Path) -> CFunction:
-        model.export_c(path, name="model", calibration=self.x, **options)
+        model.export_c(path, name="model", calibration=self.x, min_agreement=0, **options)
         if "arithmetic" not in options:
             return CFunction(path, "model_predict")
         text = path.with_suffix(".h").read_text()
@@ -173,7 +173,7 @@ class _Bench:
         import onnxruntime
 
         path = self.folder / "model.onnx"
-        model.export_onnx(path)
+        model.export_onnx(path, min_agreement=0)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         session = onnxruntime.InferenceSession(path.read_bytes(), options)

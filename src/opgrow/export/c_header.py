@@ -28,7 +28,8 @@ def header_source(program: Program, name: str, fixed: FixedProgram | None) -> st
         parts.append(_formats(fixed, upper))
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif\n')
     if program.classes is not None:
-        parts.append(f"/* The index of the most probable class. */\nint {name}_predict({inputs});\n")
+        unknown = ", or -1 where an input is NaN" if fixed is None else ""
+        parts.append(f"/* The index of the most probable class{unknown}. */\nint {name}_predict({inputs});\n")
         what = "The probability of each class"
     else:
         what = "The predicted value of each target"
@@ -68,7 +69,8 @@ def _float_faces(program: Program, name: str) -> str:
     predict = f"int {name}_predict_float(const float x[{upper}_N_INPUTS]);\n" if program.classes else ""
     return (
         f"#ifdef {upper}_FLOAT\n"
-        "/* The same functions for raw floats, for tests on a computer: they convert to integers. */\n"
+        "/* The same functions for raw floats, for tests on a computer: they convert to integers, and\n"
+        " * answer NaN and -1 where an input is NaN. */\n"
         f"{predict}void {name}_scores_float(const float x[{upper}_N_INPUTS],\n"
         f"    float out[{upper}_N_OUTPUTS]);\n"
         "#endif\n"

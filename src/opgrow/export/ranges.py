@@ -51,7 +51,8 @@ def usual_largest(values: np.ndarray, headroom: float = NARROW) -> np.ndarray:
     outlying = int(np.ceil(_OUTLYING * len(ordered)))
     usual = ordered[-1 - outlying] if outlying < len(ordered) else ordered[-1]
     # Where almost all are zero, the others are no outliers.
-    return np.where(usual > 0, np.minimum(ordered[-1], headroom * usual), ordered[-1])
+    limit = np.where(usual > 0, headroom * np.where(usual > 0, usual, 1.0), np.inf)
+    return np.minimum(ordered[-1], limit)
 
 
 def find_ranges(program: Program, rows: np.ndarray, headroom: float = NARROW) -> Ranges:
