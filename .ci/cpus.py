@@ -21,8 +21,6 @@ CPUS = {
 }
 WARM_UP = "from opgrow.kernels.warmup import KINDS, warm_up; warm_up(*KINDS)"
 CACHE = Path("build") / "cpus"
-#: Marked tests, and the examples in the docstrings.
-TESTS = (["-m", "cpu"], ["--doctest-modules", "src"])
 
 
 def environment(cpu: str) -> dict[str, str]:
@@ -59,8 +57,9 @@ def main(cpus: list[str], options: list[str]) -> int:
         started = time.perf_counter()
         variables = environment(cpu)
         subprocess.run([sys.executable, "-c", WARM_UP], env=variables, check=True)
-        pytest = [sys.executable, "-m", "pytest", "-q", *options]
-        codes = [subprocess.run([*pytest, *what], env=variables, check=False).returncode for what in TESTS]
+        pytest = [sys.executable, "-m", "pytest", "-q"]
+        tests = ([*pytest, "-m", "cpu", *options], [*pytest, "--doctest-modules", "src"])
+        codes = [subprocess.run(command, env=variables, check=False).returncode for command in tests]
         passed = not any(codes)
         failed |= not passed
         seconds = time.perf_counter() - started

@@ -82,6 +82,7 @@ def expected_outputs(network: Network, x: np.ndarray) -> np.ndarray:
 # --- the numbers ---
 
 
+@pytest.mark.cpu
 @needs_compiler
 def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Path) -> None:
     files = []

@@ -42,6 +42,9 @@ from opgrow.operators import (
 )
 from opgrow.persistence import save
 
+# Many rows here are far from all that was seen, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::opgrow.errors.RangeWarning")
+
 QUICK = {
     "n_min": 6,
     "n_step": 3,
