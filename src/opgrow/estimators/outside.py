@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -53,9 +54,20 @@ class FarRows:
     def warn(self) -> None:
         """Say how many there were, if any."""
         if self.n_far:
+            lie = "lies" if self.n_far == 1 else "lie"
             warnings.warn(
-                f"{self.n_far} of {self.n_rows} rows lie far outside the training data, and their "
-                f"predictions are guesses: {self.example}",
+                f"{self.n_far} of {self.n_rows} rows {lie} far outside the training data, where predictions are "
+                f"guesses: {self.example}",
                 RangeWarning,
-                stacklevel=4,
+                stacklevel=_level_of_user(),
             )
+
+
+def _level_of_user() -> int:
+    """The ``stacklevel`` at which `warnings.warn`, one function up, finds code that is not ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
+        ("opgrow.", "sklearn.")
+    ):
+        level, frame = level + 1, frame.f_back
+    return level
