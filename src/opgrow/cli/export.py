@@ -105,7 +105,6 @@ def export(
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
     is measured and printed; of C also the sizes, if there is a compiler.
     """
-    from opgrow.data import read_table
     from opgrow.persistence import check_writable, read
 
     to = _format_of(to, output)
@@ -127,9 +126,11 @@ def export(
     check_writable(target)
     common.refuse_to_replace(model, target, "the model file")
     loaded = read(model)
-    if calibration is not None:
-        options["calibration"] = common.inputs(loaded, read_table(calibration))
-    more = written.write(loaded, target, options)
+    with common.notes():
+        if calibration is not None:
+            table = common.read_for(loaded, calibration, header=None, decimal=None)
+            options["calibration"] = common.inputs(loaded, table)
+        more = written.write(loaded, target, options)
     _report(model, loaded, to, target, more, as_json)
 
 

@@ -56,8 +56,8 @@ class FarRows:
         if self.n_far:
             lie = "lies" if self.n_far == 1 else "lie"
             warnings.warn(
-                f"{self.n_far} of {self.n_rows} rows {lie} far outside the training data, where predictions are "
-                f"guesses: {self.example}",
+                f"{self.n_far} of {self.n_rows} rows {lie} far outside the training data, where predictions "
+                f"are guesses: {self.example}",
                 RangeWarning,
                 stacklevel=_level_of_user(),
             )
@@ -65,9 +65,7 @@ class FarRows:
 
 def _level_of_user() -> int:
     """The ``stacklevel`` at which `warnings.warn`, one function up, finds code that is not ours."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("opgrow.", "sklearn.")
-    ):
+    level, frame, ours = 1, sys._getframe(1), ("opgrow.", "sklearn.")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back
     return level
