@@ -236,7 +236,7 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
     for name, network in networks.items():
         for mode in MODES:
             files.append(tmp_path / f"{name}_{name_of(mode)}.c")
-            as_regressor(network).export_c(files[-1], calibration=x, **mode)
+            as_regressor(network).export_c(files[-1], calibration=x, min_agreement=0, **mode)
     assert "layer 2" not in (tmp_path / "wide_plain.c").read_text()
     library = Library(files)
     bounds = {"plain": 1e-5, "int16": 1e-3, "int8": 0.1, "integer": 5e-3, "integer_int8": 0.1}
@@ -253,7 +253,7 @@ def test_rows_of_zeros_have_a_unit_norm_of_zero(tmp_path: Path) -> None:
     model = as_regressor(showing(3, [Block(3, 4, relu, norm="unit", bias=False)]))
     files = [tmp_path / "unit.c", tmp_path / "fixed.c"]
     model.export_c(files[0])
-    model.export_c(files[1], arithmetic="integer", calibration=np.eye(3))
+    model.export_c(files[1], arithmetic="integer", calibration=np.eye(3), min_agreement=0)
     library = Library(files)
     for name in ("unit", "fixed"):
         assert np.array_equal(library.scores(name, np.zeros((1, 3)), 4), np.zeros((1, 4)))
@@ -351,7 +351,7 @@ def test_a_nan_that_no_pool_reads_comes_out_all_the_same(tmp_path: Path) -> None
 def test_no_warning_at_any_level(mode: dict[str, str], fitted: dict[str, Any], tmp_path: Path) -> None:
     for name in ("HeMLGOPClassifier", "PLNRegressor", "BLSClassifier", "POPRegressor"):
         x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
-        fitted[name].export_c(tmp_path / f"{name}.c", calibration=x, **mode)
+        fitted[name].export_c(tmp_path / f"{name}.c", calibration=x, min_agreement=0, **mode)
         for level in ("-O0", "-O2", "-Os"):
             defines = [] if level != "-O2" else [f"-D{name.upper()}_FLOAT", f"-D{name.upper()}_LABELS"]
             compiled(level, *defines, "-c", tmp_path / f"{name}.c", "-o", tmp_path / "made.o")

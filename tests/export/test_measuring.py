@@ -328,6 +328,7 @@ def test_outputs_of_another_kind_are_refused(name: str, bls: Any, tmp_path: Path
 
 
 @needs_compiler
+@pytest.mark.filterwarnings("ignore::opgrow.RangeWarning")
 def test_the_predicted_class_is_the_most_probable_one_everywhere(
     fitted: dict[str, Any], tmp_path: Path
 ) -> None:

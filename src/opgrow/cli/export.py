@@ -93,8 +93,8 @@ def export(
     min_agreement: Annotated[
         float | None,
         typer.Option(
-            help="Share of equal labels, or R2 between both predictions, below which nothing is written; 0 "
-            "writes in any case. Default: 0.99."
+            help="Share of equal labels below which nothing is written; in regression, R2 between both "
+            "predictions may fall short of 1 by a quarter as much. 0 writes in any case. Default: 0.99."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,

@@ -77,8 +77,9 @@ def export_c(
         others, such as those with a sentinel, do not count there. Default: the training rows that were kept
         with the model, if there are any (``sample_``).
     min_agreement : float, default=0.99
-        The least share of rows on which the program names the estimator's class, or for regression the least
-        R2 between both predictions; below it nothing is written. 0 writes in any case.
+        The least share of rows on which the program names the estimator's class; below it nothing is written.
+        For regression, R2 between both predictions may fall short of 1 by a quarter of what this does:
+        0.9975. 0 writes in any case.
     features : sequence of str, optional
         Names of the inputs, for a comment; by default those of the data frame that was given to ``fit``.
 

@@ -87,8 +87,8 @@ def export_onnx(
         installed and otherwise by the reference evaluator of ``onnx``. Default: the training rows that were
         kept with the estimator, if there are any (``sample_``).
     min_agreement : float, default=0.99
-        The least share of equal labels or, for regression, the least R2 between both predictions; below it
-        nothing is written. 0 writes in any case.
+        The least share of equal labels; below it nothing is written. For regression, R2 between both
+        predictions may fall short of 1 by a quarter of what this does: 0.9975. 0 writes in any case.
     feature_names : sequence of str, optional
         Names of the columns of X for the metadata. Default: ``feature_names_in_``, if there is one.
 
