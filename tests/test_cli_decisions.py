@@ -255,7 +255,7 @@ def test_unseen_categories_and_columns_are_counted(tmp_path: Path) -> None:
     assert f"note       validation: {notes[1].removeprefix('note: ')}" in fitted
     far = write_csv(tmp_path / "far.csv", header[:3], [[1e6, "001", "a"]])
     for proba in ([], ["--proba"]):
-        assert run("predict", model, far, *proba).stderr.startswith("note: 1 of 1 rows lie far outside")
+        assert run("predict", model, far, *proba).stderr.startswith("note: 1 of 1 rows lies far outside")
         assert run("predict", model, far, *proba).stderr.count("\n") == 1
     # Codes with zeros in front are those of the training rows: other digits give other predictions.
     x = opgrow.load(model)["table"].transform({"n": [1], "code": ["001"], "t": ["a"]})

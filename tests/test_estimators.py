@@ -80,7 +80,7 @@ def test_all_methods_are_tested():
 
 @parametrize_with_checks(
     # Enough training for the checks that ask for a good fit, and a library small enough to be quick.
-    [small(cls, n_min=10, epochs=(30,), patience=None) for cls in ESTIMATORS],
+    [small(cls, n_min=10, epochs=(60,), patience=None) for cls in ESTIMATORS],
     expected_failed_checks=lambda estimator: (
         EXPECTED_FAILURES | (ALPHA_FAILURES if isinstance(estimator, PLNRegressor) else {})
     ),

@@ -44,7 +44,7 @@ def test_constant_columns(cls):
     x[:, 1], x[:, 2] = 0.0, 1e8 + 0.1
     estimator = fitted(cls, x, y)
     assert estimator.score(x, y) > 0.3
-    assert estimator.network_.input_scale[1] == estimator.network_.input_scale[2] == 1
+    assert (estimator.network_.input_scale[1:3] > 1e29).all()  # whatever they become later vanishes
 
 
 @BOTH
@@ -59,8 +59,9 @@ def test_a_constant_column_that_changes_at_prediction(cls):
     x, y = table()
     x[:, 1] = 5.0
     estimator = fitted(cls, x, y)
+    before = estimator.predict(x)
     x[:, 1] = 6.0
-    assert np.isfinite(estimator._outputs(x)).all()
+    np.testing.assert_array_equal(estimator.predict(x), before)
 
 
 @BOTH

@@ -137,9 +137,8 @@ def score_outputs(criterion, loss, outputs, target, row_weight):
             finite = finite and np.isfinite(outputs[r, c])
             best = c if outputs[r, c] > outputs[r, best] else best
             wanted = c if target[r, c] > target[r, wanted] else wanted
-        row_loss, norm = 0.0, 0.0
+        row_loss, norm, largest = 0.0, 0.0, np.float64(outputs[r, best])
         if loss == CROSS_ENTROPY:
-            largest = np.float64(outputs[r, best])
             for c in range(n_outputs):
                 p[c] = np.exp(outputs[r, c] - largest)
                 norm += p[c]
@@ -149,14 +148,16 @@ def score_outputs(criterion, loss, outputs, target, row_weight):
             for c in range(n_outputs):
                 error = np.float64(outputs[r, c]) - target[r, c]
                 row_loss += error * error / n_outputs
-                p[c] = min(max(np.float64(outputs[r, c]), 0.0), 1.0)
+                # As `opgrow.scores.probabilities`: shares of positive outputs or, without any, a softmax.
+                output = np.float64(outputs[r, c])
+                p[c] = max(output, 0.0) if largest > 0 else np.exp(output - largest)
                 norm += p[c]
         sum_loss += weight * row_loss
         if criterion == ACCURACY:
             value += weight if best == wanted else 0.0
         elif criterion == BRIER:
             for c in range(n_outputs):
-                error = (p[c] / norm if norm > 0 else 1.0 / n_outputs) - target[r, c]
+                error = p[c] / norm - target[r, c]
                 value += weight * error * error
     if criterion == LOSS:
         value = sum_loss
