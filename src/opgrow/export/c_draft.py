@@ -102,9 +102,10 @@ def _with_other_heads(
     draft = _draft(conditioned, weights, arithmetic, expected, NARROW)
     seen = draft.features(expected.rows)
     candidates = [(draft, compare(expected, draft.scores(seen), draft.how))]
+    stored = "int16" if arithmetic == "integer" and weights == "float32" else weights
     more = mixtures(conditioned, expected.rows)
     outputs = exact_outputs(conditioned, more)[-1]
-    for head in solved_heads(conditioned, draft.real(draft.features(more)), outputs):
+    for head in solved_heads(conditioned, draft.real(draft.features(more)), outputs, stored):
         solved = draft.with_head(head)
         measured = compare(expected, solved.scores(seen), draft.how)
         candidates.append((solved, replace(measured, head_solved_again=True)))

@@ -24,6 +24,8 @@ PROBABILITY_BITS = 16
 BOUND_BITS = 20
 #: Raw inputs are told apart up to so many bounds from their mean, where squashed ones have levelled off.
 _REACH = 16
+#: How much larger the features of other rows may be than those of the calibration rows.
+_MARGIN = 2
 #: Formats of pooled values for activations that saturate: fewer or more bits would be lost on them.
 _BOUNDED_Z = {"sigmoid": (24, 24), "tanh": (24, 24), "pygop_softplus": (24, 24), "inverse_absolute": (12, 24)}
 _ANY_Z = (-40, 24)
@@ -83,7 +85,8 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     digits = _digits(max(step.n_inputs for step in program.steps))
     bound = program.input_bound
     x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
-    layer_bits = [_fitting(max(r["output"] for r in layer), 15, 24) for layer in found]
+    # Other rows than those for calibration have other largest features.
+    layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in found]
     if program.broad and layer_bits:  # the head sees all layers as one
         shared = min(layer_bits)
         if program.head_sees_input:

@@ -41,8 +41,11 @@ def mixtures(program: Program, rows: np.ndarray) -> np.ndarray:
     return rows[first] + share * (rows[second] - rows[first])
 
 
-def solved_heads(program: Program, seen: np.ndarray, outputs: np.ndarray) -> Iterator[Step]:
-    """Linear heads for features (n, n_features) as exported to outputs (n, n_outputs) as wanted."""
+def solved_heads(program: Program, seen: np.ndarray, outputs: np.ndarray, weights: str) -> Iterator[Step]:
+    """Linear heads for features (n, n_features) as exported to outputs (n, n_outputs) as wanted.
+
+    Where ``weights`` are integers, those of the heads are multiples of the unit that they will be stored in.
+    """
     head = program.head
     if head.operators != LINEAR:
         return
@@ -54,5 +57,26 @@ def solved_heads(program: Program, seen: np.ndarray, outputs: np.ndarray) -> Ite
     projected = vectors.T @ (seen.T @ wanted)
     unit = max(float(values.mean()), np.finfo(float).tiny)
     for penalty in PENALTIES:
-        solution = vectors @ (projected / (np.maximum(values, 0) + penalty * unit)[:, None])
+        damped = np.maximum(values, 0) + penalty * unit
+        solution = vectors @ (projected / damped[:, None])
+        if weights != "float32":
+            solution = _rounded(solution, (vectors / damped) @ vectors.T, np.iinfo(weights).max)
         yield replace(head, weight=solution.T, bias=mean - centre @ solution)
+
+
+def _rounded(solution: np.ndarray, inverse: np.ndarray, limit: int) -> np.ndarray:
+    """Weights (n_features, n_outputs) rounded one after the other, each error made good by those that follow.
+
+    ``inverse`` is that of the features' second moments: features that say nearly the same can stand in for
+    each other (optimal brain surgeon, Hassibi and Stork 1993).
+    """
+    unit = np.maximum(np.abs(solution).max(axis=0), np.finfo(float).tiny) / limit
+    try:
+        factor = np.linalg.cholesky((inverse + inverse.T) / 2).T
+    except np.linalg.LinAlgError:  # too close to singular to tell features apart
+        return np.rint(solution / unit) * unit
+    rest, rounded = solution.copy(), np.empty_like(solution)
+    for i in range(len(rest)):
+        rounded[i] = np.rint(rest[i] / unit).clip(-limit, limit) * unit
+        rest[i + 1 :] -= np.outer(factor[i, i + 1 :], (rest[i] - rounded[i]) / factor[i, i])
+    return rounded
