@@ -1,0 +1,208 @@
+/* Pooled nodal operators and activations: the innermost loops of everything. See pools.h. */
+#include "pools.h"
+
+/* t + psi(y, w). Products are fused into the sum; other values are rounded before they are added. */
+#define OG_ADD(nodal, monotone) \
+    static inline float add_##nodal(float t, float y, float w) \
+    { \
+        int code = code_##nodal; \
+        return code == OG_MULTIPLICATION ? OG_FMA(w, y, t) \
+            : code == OG_QUADRATIC       ? OG_FMA(w, y * y, t) \
+                                         : t + og_##nodal(y, w); \
+    }
+/* Where psi grows with the product of weight and input, the largest product has the largest value. */
+#define OG_MONOTONE(nodal, monotone) enum { monotone_##nodal = monotone };
+#define OG_CODE(nodal, monotone) code_##nodal,
+enum { OG_FOR_NODALS(OG_CODE) };
+OG_FOR_NODALS(OG_ADD)
+OG_FOR_NODALS(OG_MONOTONE)
+
+#define OG_LANES_ARE_ROWS
+#define OG_NODAL multiplication
+#include "pools_body.h"
+#define OG_NODAL exponential
+#include "pools_body.h"
+#define OG_NODAL harmonic
+#include "pools_body.h"
+#define OG_NODAL quadratic
+#include "pools_body.h"
+#define OG_NODAL gaussian
+#include "pools_body.h"
+#define OG_NODAL dog
+#include "pools_body.h"
+#define OG_NODAL pygop_quadratic
+#include "pools_body.h"
+#define OG_NODAL pygop_dog
+#include "pools_body.h"
+#undef OG_LANES_ARE_ROWS
+#define OG_NODAL multiplication
+#include "pools_body.h"
+#define OG_NODAL exponential
+#include "pools_body.h"
+#define OG_NODAL harmonic
+#include "pools_body.h"
+#define OG_NODAL quadratic
+#include "pools_body.h"
+#define OG_NODAL gaussian
+#include "pools_body.h"
+#define OG_NODAL dog
+#include "pools_body.h"
+#define OG_NODAL pygop_quadratic
+#include "pools_body.h"
+#define OG_NODAL pygop_dog
+#include "pools_body.h"
+
+typedef void (*pool_function)(const float *restrict, const float *restrict, int64_t, float *restrict);
+typedef void (*maximum_function)(
+    const float *restrict, const float *restrict, int64_t, float *restrict, int32_t *restrict);
+
+#define OG_ROWS(nodal, monotone) {sum_##nodal##_rows, correlation1_##nodal##_rows, correlation2_##nodal##_rows},
+#define OG_NEURONS(nodal, monotone) \
+    {sum_##nodal##_neurons, correlation1_##nodal##_neurons, correlation2_##nodal##_neurons},
+#define OG_MAXIMUM_ROWS(nodal, monotone) maximum_##nodal##_rows,
+#define OG_MAXIMUM_NEURONS(nodal, monotone) maximum_##nodal##_neurons,
+#define OG_ALL(nodal, monotone) all_##nodal##_rows,
+static const pool_function over_rows[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_ROWS)};
+static const pool_function over_neurons[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_NEURONS)};
+static const maximum_function maximum_rows[OG_N_NODALS] = {OG_FOR_NODALS(OG_MAXIMUM_ROWS)};
+static const maximum_function maximum_neurons[OG_N_NODALS] = {OG_FOR_NODALS(OG_MAXIMUM_NEURONS)};
+static const pool_function all_rows[OG_N_NODALS] = {OG_FOR_NODALS(OG_ALL)};
+
+/* Sums of products for four neurons at once, so that inputs are loaded once for all of them. The order of the
+ * additions is that of `sum`. `squared` is a constant where this is inlined. */
+static inline void four_sums(
+    const float *restrict y, const float *restrict w, int64_t n, int squared, float *restrict out)
+{
+    float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float pa[OG_LANES] = {0}, pb[OG_LANES] = {0}, pc[OG_LANES] = {0}, pd[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++) {
+            float wa = w[k], wb = w[n + k], wc = w[2 * n + k], wd = w[3 * n + k];
+            OG_EACH_LANE(l) {
+                float value = y[k * OG_LANES + l];
+                value = squared ? value * value : value;
+                pa[l] = OG_FMA(wa, value, pa[l]);
+                pb[l] = OG_FMA(wb, value, pb[l]);
+                pc[l] = OG_FMA(wc, value, pc[l]);
+                pd[l] = OG_FMA(wd, value, pd[l]);
+            }
+        }
+        OG_EACH_LANE(l) a[l] += pa[l];
+        OG_EACH_LANE(l) b[l] += pb[l];
+        OG_EACH_LANE(l) c[l] += pc[l];
+        OG_EACH_LANE(l) d[l] += pd[l];
+    }
+    memcpy(out, a, sizeof a);
+    memcpy(out + OG_LANES, b, sizeof b);
+    memcpy(out + 2 * OG_LANES, c, sizeof c);
+    memcpy(out + 3 * OG_LANES, d, sizeof d);
+}
+
+static void four_products(const float *y, const float *w, int64_t n, float *out)
+{
+    four_sums(y, w, n, 0, out);
+}
+
+static void four_squares(const float *y, const float *w, int64_t n, float *out)
+{
+    four_sums(y, w, n, 1, out);
+}
+
+void OG_NAME(og_pool_tile)(
+    int64_t nodal, int64_t pool, const float *y, const float *weight, int64_t n_inputs, int64_t n_neurons, float *out,
+    int32_t *where)
+{
+    int64_t i = 0;
+    if (pool == OG_MAXIMUM) {
+        for (; i < n_neurons; i++)
+            maximum_rows[nodal](y, weight + i * n_inputs, n_inputs, out + i * OG_LANES, where + i * OG_LANES);
+        return;
+    }
+    if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC))
+        for (; i + 4 <= n_neurons; i += 4)
+            (nodal == OG_QUADRATIC ? four_squares : four_products)(
+                y, weight + i * n_inputs, n_inputs, out + i * OG_LANES);
+    for (; i < n_neurons; i++)
+        over_rows[nodal][pool](y, weight + i * n_inputs, n_inputs, out + i * OG_LANES);
+}
+
+void OG_NAME(og_pool_row)(
+    int64_t nodal, int64_t pool, const float *y, const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    int32_t where[OG_LANES];
+    for (int64_t i = 0; i < n_neurons; i += OG_LANES) {
+        if (pool == OG_MAXIMUM)
+            maximum_neurons[nodal](weight + i * n_inputs, y, n_inputs, out + i, where);
+        else
+            over_neurons[nodal][pool](weight + i * n_inputs, y, n_inputs, out + i);
+    }
+}
+
+void OG_NAME(og_pool_tile_all)(
+    int64_t nodal, const float *y, const float *weight, int64_t n_inputs, float *out)
+{
+    all_rows[nodal](y, weight, n_inputs, out);
+}
+
+#define OG_ACTIVATE(name) \
+    static void activate_##name(const float *x, float *out, int64_t n) \
+    { \
+        for (int64_t j = 0; j < n; j += OG_LANES) { \
+            float values[OG_LANES]; \
+            OG_EACH_LANE(l) values[l] = og_##name(x[j + l]); \
+            memcpy(out + j, values, sizeof values); \
+        } \
+    } \
+    static void backward_##name(const float *restrict x, float *restrict grad, int64_t n) \
+    { \
+        for (int64_t j = 0; j < n; j += OG_LANES) \
+            OG_EACH_LANE(l) grad[j + l] *= og_##name##_slope(x[j + l]); \
+    }
+OG_FOR_ACTIVATIONS(OG_ACTIVATE)
+
+#define OG_ACTIVATE_NAME(name) activate_##name,
+#define OG_BACKWARD_NAME(name) backward_##name,
+static void (*const activations[OG_N_ACTIVATIONS])(const float *, float *, int64_t) = {
+    OG_FOR_ACTIVATIONS(OG_ACTIVATE_NAME)};
+static void (*const slopes[OG_N_ACTIVATIONS])(const float *restrict, float *restrict, int64_t) = {
+    OG_FOR_ACTIVATIONS(OG_BACKWARD_NAME)};
+
+void OG_NAME(og_activate)(int64_t activation, const float *x, float *out, int64_t n)
+{
+    activations[activation](x, out, n);
+}
+
+void OG_NAME(og_activation_backward)(int64_t activation, const float *x, float *grad, int64_t n)
+{
+    if (activation != OG_IDENTITY)
+        slopes[activation](x, grad, n);
+}
+
+void OG_NAME(og_load_tile)(const float *x, int64_t stride, int64_t n_rows, int64_t n_inputs, float *y)
+{
+    if (n_rows < OG_LANES) {
+        memset(y, 0, sizeof(float) * OG_LANES * (size_t)n_inputs);
+        for (int64_t r = 0; r < n_rows; r++)
+            for (int64_t k = 0; k < n_inputs; k++)
+                y[k * OG_LANES + r] = x[r * stride + k];
+        return;
+    }
+    for (int64_t k = 0; k < n_inputs; k++)
+        OG_EACH_LANE(r) y[k * OG_LANES + r] = x[r * stride + k];
+}
+
+void OG_NAME(og_transpose)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    for (int64_t k = 0; k < n_inputs; k++)
+        for (int64_t i = 0; i < n_neurons; i++)
+            out[i * n_inputs + k] = weight[k * n_neurons + i];
+}
+
+void OG_NAME(og_weights_in_lanes)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    for (int64_t i = 0; i < n_neurons; i += OG_LANES)
+        for (int64_t k = 0; k < n_inputs; k++)
+            OG_EACH_LANE(l)
+                out[i * n_inputs + k * OG_LANES + l] = i + l < n_neurons ? weight[k * n_neurons + i + l] : 0.0f;
+}

@@ -1,0 +1,104 @@
+"""The elementary functions of operators.h in units in the last place, and what they do with extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgrow.engine.arrays import pointer
+from opgrow.engine.native import _I, _P
+
+WHICH = {
+    "exp": 0,
+    "expm1_clamped": 1,
+    "exp_clamped": 2,
+    "log": 3,
+    "sin": 4,
+    "cos": 5,
+    "tanh": 6,
+    "sigmoid": 7,
+    "softplus": 8,
+    "log1p_unit": 9,
+}
+
+
+def values(engine, name, x):
+    function = engine.library.function("elementary", (_I, _P, _P, _I))
+    padded = np.zeros(-(-len(x) // 16) * 16, np.float32)
+    padded[: len(x)] = x
+    out = np.empty_like(padded)
+    function(WHICH[name], pointer(padded), pointer(out), len(padded))
+    return out[: len(x)]
+
+
+def ulps(found, wanted):
+    """Errors in units in the last place of the right value, which is in double precision."""
+    spacing = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
+    return np.abs(found.astype(np.float64) - wanted) / spacing
+
+
+def around(low, high, n=200_001, seed=0):
+    """Evenly spread values, and as many whose logarithms are."""
+    rng = np.random.default_rng(seed)
+    small = np.exp(rng.uniform(np.log(1e-30), np.log(max(abs(low), abs(high))), n)) * rng.choice(
+        [-1.0, 1.0], n
+    )
+    both = np.concatenate([rng.uniform(low, high, n), small])
+    return both[(both >= low) & (both <= high)].astype(np.float32)
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+CASES = {
+    "exp": (around(-87, 88.7), np.exp, 1.5),
+    "expm1_clamped": (around(-10, 10), np.expm1, 1.5),
+    "exp_clamped": (around(-10, 10), np.exp, 1.5),
+    "log": (np.concatenate([around(1e-37, 1e38), around(0.5, 2.0)]), np.log, 2.0),
+    "log1p_unit": (around(0, 1), np.log1p, 2.0),
+    "tanh": (around(-9, 9), np.tanh, 2.5),
+    "sigmoid": (around(-80, 80), lambda x: 1 / (1 + np.exp(-x)), 2.5),
+    "softplus": (around(-80, 80), lambda x: np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x))), 2.5),
+    "sin": (around(-1e3, 1e3), np.sin, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elementary_functions_are_right_to_about_two_units_in_the_last_place(engine, name):
+    x, exact, most = CASES[name]
+    error = ulps(values(engine, name, x), exact(wide(x)))
+    assert error.max() <= most, f"{name}: {error.max():.2f} at {x[error.argmax()]!r}"
+
+
+def test_sines_and_cosines_are_right_in_absolute_terms_far_out(engine):
+    x = around(-1e6, 1e6)
+    assert np.abs(values(engine, "sin", x) - np.sin(wide(x))).max() < 2e-7
+    assert np.abs(values(engine, "cos", x) - np.cos(wide(x))).max() < 2e-7
+
+
+def test_sines_of_huge_numbers_stay_within_bounds(engine):
+    x = np.float32([1e8, -3e9, 1e20, -3e38])
+    assert np.abs(values(engine, "sin", x)).max() <= 1.0
+
+
+@pytest.mark.parametrize("name", WHICH)
+def test_what_is_not_a_number_stays_so(engine, name):
+    assert np.isnan(values(engine, name, np.full(16, np.nan, np.float32))).all()
+
+
+def test_infinities(engine):
+    both = np.float32([np.inf, -np.inf])
+    assert values(engine, "exp", both).tolist() == [np.inf, 0.0]
+    assert values(engine, "tanh", both).tolist() == [1.0, -1.0]
+    np.testing.assert_allclose(values(engine, "sigmoid", both), [1.0, 0.0], atol=1e-37)
+    np.testing.assert_allclose(values(engine, "softplus", both), [0.0, np.inf], atol=1e-37)
+    np.testing.assert_allclose(values(engine, "exp_clamped", both), np.exp([10.0, -10.0]), rtol=1e-6)
+    assert values(engine, "log", np.float32([np.inf])).tolist() == [np.inf]
+    assert np.isnan(values(engine, "sin", both)).all()
+
+
+def test_every_instruction_set_gives_the_same_bits(engines):
+    for name, (x, _, _) in CASES.items():
+        results = {isa: values(engine, name, x[::7]).tobytes() for isa, engine in engines.items()}
+        assert len(set(results.values())) == 1, name
