@@ -37,8 +37,8 @@ def matrix(
     if not fits:
         wanted = "any number of" if columns is None else columns
         raise ValueError(
-            f"{name} must be a matrix with {wanted} columns of type {np.dtype(dtype)}, got shape {array.shape} "
-            f"and type {array.dtype}"
+            f"{name} must be a matrix with {wanted} columns of type {np.dtype(dtype)}, got shape "
+            f"{array.shape} and type {array.dtype}"
         )
     size = array.itemsize
     rows_contiguous = array.shape[1] <= 1 or array.strides[1] == size

@@ -1,7 +1,7 @@
 """Finding the compiled library and the best instruction set in it.
 
-One library holds every function once for each instruction set. All of them give the same bits, so which one runs
-changes nothing but the time; ``OPGROW_ISA`` chooses another than the best, for tests.
+One library holds every function once for each instruction set. All of them give the same bits, so which one
+runs changes nothing but the time; ``OPGROW_ISA`` chooses another than the best, for tests.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Native:
         weight: np.ndarray,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Features without bias of all candidates that share weights: (sets, d, N), one pass over the inputs."""
+        """Features without bias of candidates that share weights: (sets, d, N), by one pass over x."""
         if len(pools) != len(activations):
             raise ValueError(f"got {len(pools)} pools and {len(activations)} activations")
         for pool, activation in zip(pools, activations, strict=True):
@@ -129,7 +129,7 @@ class Native:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Gradients by weight (D, d), bias (d,) and input (N, D), given that by the features (N, d).
 
-        Sums run over the rows of one call, in their order: whoever divides rows adds the parts in a fixed order.
+        Sums run over the rows of one call in their order: who divides rows adds the parts in a fixed order.
         """
         block = _block(codes, weight, bias)
         x, stride = matrix("x", x, block.n_inputs)

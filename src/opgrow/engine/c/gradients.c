@@ -5,31 +5,28 @@
  */
 #include "gradients.h"
 
-#define OG_NODAL multiplication
-#include "gradients_body.h"
-#define OG_NODAL exponential
-#include "gradients_body.h"
-#define OG_NODAL harmonic
-#include "gradients_body.h"
-#define OG_NODAL quadratic
-#include "gradients_body.h"
-#define OG_NODAL gaussian
-#include "gradients_body.h"
-#define OG_NODAL dog
-#include "gradients_body.h"
-#define OG_NODAL pygop_quadratic
-#include "gradients_body.h"
-#define OG_NODAL pygop_dog
-#include "gradients_body.h"
+#define OG_BODY "gradients_body.h"
+#define OG_NEAR 0
+#define OG_WAY _far
+#include "for_nodals.h"
+#undef OG_NEAR
+#undef OG_WAY
+#define OG_NEAR 1
+#define OG_WAY _near
+#include "for_nodals.h"
 
 typedef void (*gradient_function)(
     const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict, float *restrict);
 typedef void (*slopes_function)(
     const float *restrict, const float *restrict, float *restrict, float *restrict);
 
-#define OG_GRADIENTS(nodal, monotone) {sum_##nodal, correlation1_##nodal, correlation2_##nodal},
-#define OG_SLOPES_NAME(nodal, monotone) slopes_##nodal,
-static const gradient_function gradients[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_GRADIENTS)};
+#define OG_FAR_GRADIENTS(nodal) {sum_##nodal##_far, correlation1_##nodal##_far, correlation2_##nodal##_far},
+#define OG_NEAR_GRADIENTS(nodal) \
+    {sum_##nodal##_near, correlation1_##nodal##_near, correlation2_##nodal##_near},
+#define OG_SLOPES_NAME(nodal) slopes_##nodal##_far,
+/* [near][nodal] */
+static const gradient_function gradients[2][OG_N_NODALS][3] = {
+    {OG_FOR_NODALS(OG_FAR_GRADIENTS)}, {OG_FOR_NODALS(OG_NEAR_GRADIENTS)}};
 static const slopes_function slopes[OG_N_NODALS] = {OG_FOR_NODALS(OG_SLOPES_NAME)};
 
 /* by_weight[k][i] = the sum over rows of y[k] (or its square) times grad[i], with neurons as lanes; grads [row][lane]
@@ -87,7 +84,7 @@ static void product_backward(
         float *to = back + t * back_stride;
         const float *tile = y + t * y_stride;
         OG_NAME(og_pool_tile)(
-            OG_MULTIPLICATION, OG_SUM, grad + t * grad_stride, weight, n_neurons, n_inputs, by_input, NULL);
+            OG_MULTIPLICATION, OG_SUM, grad + t * grad_stride, NULL, weight, n_neurons, n_inputs, by_input, NULL);
         if (nodal == OG_QUADRATIC) {
             for (int64_t j = 0; j < n_inputs * OG_LANES; j++)
                 to[j] = OG_FMA(2.0f * tile[j], by_input[j], to[j]);
@@ -124,9 +121,9 @@ static void maximum_backward(
 }
 
 void OG_NAME(og_pool_backward)(
-    int64_t nodal, int64_t pool, int64_t n_tiles, const float *y, int64_t y_stride, const float *weight, int64_t n_inputs,
-    int64_t n_neurons, const int32_t *where, const float *grad, int64_t grad_stride, float *by_weight, float *back,
-    int64_t back_stride, float *room)
+    int64_t nodal, int64_t pool, int64_t n_tiles, const float *y, int64_t y_stride, const float *reach,
+    const float *weight, int64_t n_inputs, int64_t n_neurons, const int32_t *where, const float *grad, int64_t grad_stride,
+    float *by_weight, float *back, int64_t back_stride, float *room)
 {
     if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC)) {
         product_backward(
@@ -142,14 +139,14 @@ void OG_NAME(og_pool_backward)(
                 grad + t * grad_stride, by_weight, back ? back + t * back_stride : NULL);
         return;
     }
-    gradient_function add = gradients[nodal][pool];
     float *sums = room, *w = room + n_inputs * OG_LANES;
     for (int64_t i = 0; i < n_neurons; i++) {
         memset(sums, 0, sizeof(float) * (size_t)(n_inputs * OG_LANES));
         for (int64_t k = 0; k < n_inputs; k++)
             w[k] = weight[k * n_neurons + i];
         for (int64_t t = 0; t < n_tiles; t++)
-            add(y + t * y_stride, w, grad + t * grad_stride + i * OG_LANES, n_inputs, sums,
+            gradients[OG_NAME(og_is_near)(w, reach + t * n_inputs, n_inputs)][nodal][pool](
+                y + t * y_stride, w, grad + t * grad_stride + i * OG_LANES, n_inputs, sums,
                 back ? back + t * back_stride : NULL);
         for (int64_t k = 0; k < n_inputs; k++)
             by_weight[k * n_neurons + i] = og_lane_sum(sums + k * OG_LANES);

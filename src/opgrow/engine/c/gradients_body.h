@@ -3,8 +3,8 @@
  * y [n][lane], w [n], g [lane] the gradient by the pooled value. Added to: sums [n][lane], over whose lanes the
  * gradient by the weights is summed later, and, unless it is NULL, back [n][lane], the gradient by the inputs.
  */
-#define OG_GRADIENT(name) OG_JOIN(OG_JOIN(name, _), OG_NODAL)
-#define OG_SLOPES OG_JOIN(OG_JOIN(og_, OG_NODAL), _slopes)
+#define OG_GRADIENT(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
+#define OG_SLOPES(y, w, ...) OG_JOIN(OG_JOIN(og_, OG_NODAL), _slopes)((y), (w), OG_NEAR, __VA_ARGS__)
 
 static void OG_GRADIENT(sum)(
     const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
@@ -77,6 +77,7 @@ static void OG_GRADIENT(correlation2)(
     }
 }
 
+#if !OG_NEAR
 /* For each lane the derivatives at one input of its own, by weight and by input. */
 static void OG_GRADIENT(slopes)(
     const float *restrict y, const float *restrict w, float *restrict by_weight, float *restrict by_input)
@@ -84,7 +85,7 @@ static void OG_GRADIENT(slopes)(
     float z;
     OG_EACH_LANE(l) OG_SLOPES(y[l], w[l], &z, &by_weight[l], &by_input[l]);
 }
+#endif
 
 #undef OG_GRADIENT
 #undef OG_SLOPES
-#undef OG_NODAL

@@ -28,7 +28,7 @@
 #if !defined(__FMA__) && !defined(__aarch64__)
 /* a * b + c rounded once, for processors without that instruction. The product is exact in double precision; the
  * sum is rounded to odd, after which rounding to single precision is right. */
-static inline float og_fma(float a, float b, float c)
+static inline __attribute__((always_inline)) float og_fma(float a, float b, float c)
 {
     double p = (double)a * (double)b, q = (double)c, s = p + q;
     double t = s - p;
@@ -44,7 +44,7 @@ static inline float og_fma(float a, float b, float c)
 /* The product of two single-precision values is exact in double precision: no fused instruction is needed. */
 #define OG_FMA_DOUBLE(a, b, c) ((double)(a) * (double)(b) + (c))
 #else
-static inline float og_fma(float a, float b, float c)
+static inline __attribute__((always_inline)) float og_fma(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
 }
@@ -65,7 +65,7 @@ static inline int64_t og_tiles(int64_t n_rows)
 }
 
 /* The sum over lanes, as a tree. */
-static inline float og_lane_sum(const float *v)
+OG_INLINE float og_lane_sum(const float *v)
 {
     float a[8], b[4];
     for (int l = 0; l < 8; l++)

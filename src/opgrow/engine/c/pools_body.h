@@ -1,20 +1,23 @@
 /* The pools of one nodal operator, included by pools.c once for each operator and way of filling the lanes.
  *
- * With OG_LANES_ARE_ROWS, lanes are rows of a tile that share a neuron's weight; otherwise they are neurons that
+ * If OG_LANES_ARE_ROWS, lanes are rows of a tile that share a neuron's weight; otherwise they are neurons that
  * share a row's input. v[k * OG_LANES + l] is what differs between lanes, s[k] what they share, for n inputs. For
- * one row and one neuron the arithmetic is the same in both.
+ * one row and one neuron the arithmetic is the same in both. OG_NEAR as in operators.h; OG_WAY ends the names.
  */
-#ifdef OG_LANES_ARE_ROWS
-#define OG_POOL(name) OG_JOIN(OG_JOIN(OG_JOIN(name, _), OG_NODAL), _rows)
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s))
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s))
+#define OG_POOL(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
+#if OG_LANES_ARE_ROWS
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s), OG_NEAR)
 #else
-#define OG_POOL(name) OG_JOIN(OG_JOIN(OG_JOIN(name, _), OG_NODAL), _neurons)
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v))
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v))
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_NEAR)
 #endif
-#define OG_RANK(v, s) (OG_JOIN(monotone_, OG_NODAL) ? (v) * (s) : OG_PSI(v, s))
-#define OG_UNRANK(u) (OG_JOIN(monotone_, OG_NODAL) ? OG_PSI((u), 1.0f) : (u))
+#if OG_LANES_ARE_ROWS
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_NEAR)
+#else
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_NEAR)
+#endif
+#define OG_UNRANK(u) OG_JOIN(unrank_, OG_NODAL)(u)
 
 static void OG_POOL(sum)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
 {
@@ -65,26 +68,27 @@ static void OG_POOL(correlation2)(const float *restrict v, const float *restrict
     memcpy(out, total, sizeof total);
 }
 
-/* `where` becomes the first input that has the maximum. */
+/* `where` becomes the first input that has the maximum. Its choice is written without a branch, for which gcc would
+ * store under a mask. Comparisons drop NaN, but the sum has it. */
 static void OG_POOL(maximum)(
     const float *restrict v, const float *restrict s, int64_t n, float *restrict out, int32_t *restrict where)
 {
-    float largest[OG_LANES];
-    int32_t at[OG_LANES];
+    float largest[OG_LANES], sum[OG_LANES] = {0};
+    int32_t at[OG_LANES] = {0};
     OG_EACH_LANE(l) largest[l] = OG_RANK(v[l], s[0]);
-    OG_EACH_LANE(l) at[l] = 0;
-    for (int64_t k = 1; k < n; k++)
+    for (int64_t k = 0; k < n; k++)
         OG_EACH_LANE(l) {
             float u = OG_RANK(v[k * OG_LANES + l], s[k]);
-            int better = (u > largest[l]) | (u != u);
-            at[l] = better ? (int32_t)k : at[l];
-            largest[l] = better ? u : largest[l];
+            int32_t better = -(int32_t)(u > largest[l]);
+            at[l] ^= (at[l] ^ (int32_t)k) & better;
+            largest[l] = u > largest[l] ? u : largest[l];
+            sum[l] += u;
         }
-    OG_EACH_LANE(l) out[l] = OG_UNRANK(largest[l]);
+    OG_EACH_LANE(l) out[l] = sum[l] != sum[l] ? sum[l] : OG_UNRANK(largest[l]);
     memcpy(where, at, sizeof at);
 }
 
-#ifdef OG_LANES_ARE_ROWS
+#if OG_LANES_ARE_ROWS
 /* All four in one pass, into out[pool * OG_LANES + l]. */
 static void OG_POOL(all)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
 {
@@ -123,4 +127,3 @@ static void OG_POOL(all)(const float *restrict v, const float *restrict s, int64
 #undef OG_ADD_PSI
 #undef OG_RANK
 #undef OG_UNRANK
-#undef OG_NODAL

@@ -1,6 +1,6 @@
 /* See table.h. */
 #include "table.h"
-#include "features.h"
+#include "blocks.h"
 
 #define OG_ENTRY(name) {#name, (og_function)OG_NAME(og_##name)}
 

@@ -1,6 +1,6 @@
 /* Features of a block for many rows, and their gradients. */
-#ifndef OPGROW_FEATURES_H
-#define OPGROW_FEATURES_H
+#ifndef OPGROW_BLOCKS_H
+#define OPGROW_BLOCKS_H
 
 #include "engine.h"
 

@@ -1,11 +1,11 @@
-/* Features of a block for many rows, and their gradients; see features.h. */
-#include "features.h"
+/* Features of a block for many rows, and their gradients; see blocks.h. */
+#include "blocks.h"
 #include "gradients.h"
 
 int64_t OG_NAME(og_features_room)(int64_t n_inputs, int64_t n_neurons)
 {
     int64_t lanes = og_tiles(n_neurons) * OG_LANES;
-    return n_inputs * (OG_LANES + lanes) + 2 * lanes * OG_LANES;
+    return n_inputs * (1 + OG_LANES + lanes) + 2 * lanes * OG_LANES;
 }
 
 static void few_rows(const og_block *block, const float *x, int64_t x_stride, int64_t n_rows, float *out, float *room)
@@ -36,11 +36,13 @@ void OG_NAME(og_features)(
     }
     float *tile = room, *weight = tile + block->n_inputs * OG_LANES, *values = weight + block->n_inputs * d;
     int32_t *where = (int32_t *)(values + d * OG_LANES);
+    float *reach = values + 2 * d * OG_LANES;
     OG_NAME(og_transpose)(block->weight, block->n_inputs, d, weight);
     for (int64_t start = 0; start < n_rows; start += OG_LANES) {
         int64_t rows = og_min(OG_LANES, n_rows - start);
         OG_NAME(og_load_tile)(x + start * x_stride, x_stride, rows, block->n_inputs, tile);
-        OG_NAME(og_pool_tile)(block->nodal, block->pool, tile, weight, block->n_inputs, d, values, where);
+        OG_NAME(og_reach)(block->nodal, tile, block->n_inputs, reach);
+        OG_NAME(og_pool_tile)(block->nodal, block->pool, tile, reach, weight, block->n_inputs, d, values, where);
         if (block->bias)
             for (int64_t i = 0; i < d; i++)
                 OG_EACH_LANE(l) values[i * OG_LANES + l] += block->bias[i];
@@ -53,7 +55,7 @@ void OG_NAME(og_features)(
 
 int64_t OG_NAME(og_search_features_room)(int64_t n_inputs, int64_t n_neurons)
 {
-    return n_inputs * (OG_LANES + n_neurons) + 5 * n_neurons * OG_LANES;
+    return n_inputs * (1 + OG_LANES + n_neurons) + 5 * n_neurons * OG_LANES;
 }
 
 void OG_NAME(og_search_features)(
@@ -62,13 +64,15 @@ void OG_NAME(og_search_features)(
 {
     int64_t n = block->n_inputs, d = block->n_neurons, size = d * OG_LANES;
     float *tile = room, *weight = tile + n * OG_LANES, *pooled = weight + n * d, *values = pooled + 4 * size;
+    float *reach = values + size;
     OG_NAME(og_transpose)(block->weight, n, d, weight);
     for (int64_t start = 0; start < n_rows; start += OG_LANES) {
         int64_t rows = og_min(OG_LANES, n_rows - start);
         OG_NAME(og_load_tile)(x + start * x_stride, x_stride, rows, n, tile);
+        OG_NAME(og_reach)(block->nodal, tile, n, reach);
         for (int64_t i = 0; i < d; i++) {
             float four[OG_N_POOLS * OG_LANES];
-            OG_NAME(og_pool_tile_all)(block->nodal, tile, weight + i * n, n, four);
+            OG_NAME(og_pool_tile_all)(block->nodal, tile, reach, weight + i * n, n, four);
             for (int p = 0; p < OG_N_POOLS; p++)
                 memcpy(pooled + p * size + i * OG_LANES, four + p * OG_LANES, sizeof(float) * OG_LANES);
         }
@@ -84,7 +88,7 @@ void OG_NAME(og_search_features)(
 int64_t OG_NAME(og_gradients_room)(int64_t n_rows, int64_t n_inputs, int64_t n_neurons)
 {
     int64_t tiles = og_tiles(n_rows);
-    return OG_LANES * tiles * (2 * n_inputs + 3 * n_neurons) + n_inputs * n_neurons
+    return OG_LANES * tiles * (2 * n_inputs + 3 * n_neurons) + n_inputs * (n_neurons + tiles)
         + og_pool_backward_room(tiles, n_inputs, n_neurons);
 }
 
@@ -95,7 +99,7 @@ void OG_NAME(og_gradients)(
     int64_t n = block->n_inputs, d = block->n_neurons, tiles = og_tiles(n_rows), size = d * OG_LANES;
     float *y = room, *back = y + tiles * n * OG_LANES, *pre = back + tiles * n * OG_LANES, *g = pre + tiles * size;
     int32_t *where = (int32_t *)(g + tiles * size);
-    float *weight = g + 2 * tiles * size, *rest = weight + n * d;
+    float *weight = g + 2 * tiles * size, *reach = weight + n * d, *rest = reach + tiles * n;
     OG_NAME(og_transpose)(block->weight, n, d, weight);
     memset(back, 0, sizeof(float) * (size_t)(tiles * n * OG_LANES));
     memset(g, 0, sizeof(float) * (size_t)(tiles * size));
@@ -103,7 +107,8 @@ void OG_NAME(og_gradients)(
         int64_t start = t * OG_LANES, rows = og_min(OG_LANES, n_rows - start);
         float *tile = y + t * n * OG_LANES, *values = pre + t * size;
         OG_NAME(og_load_tile)(x + start * x_stride, x_stride, rows, n, tile);
-        OG_NAME(og_pool_tile)(block->nodal, block->pool, tile, weight, n, d, values, where + t * size);
+        OG_NAME(og_reach)(block->nodal, tile, n, reach + t * n);
+        OG_NAME(og_pool_tile)(block->nodal, block->pool, tile, reach + t * n, weight, n, d, values, where + t * size);
         for (int64_t i = 0; i < d; i++) {
             if (block->bias)
                 OG_EACH_LANE(l) values[i * OG_LANES + l] += block->bias[i];
@@ -122,7 +127,7 @@ void OG_NAME(og_gradients)(
         by_bias[i] = og_lane_sum(sum);
     }
     OG_NAME(og_pool_backward)(
-        block->nodal, block->pool, tiles, y, n * OG_LANES, block->weight, n, d, where, g, size, by_weight,
+        block->nodal, block->pool, tiles, y, n * OG_LANES, reach, block->weight, n, d, where, g, size, by_weight,
         by_input ? back : NULL, n * OG_LANES, rest);
     if (by_input)
         for (int64_t r = 0; r < n_rows; r++)
@@ -140,11 +145,12 @@ void OG_NAME(og_elementary)(int64_t function, const float *restrict x, float *re
 {
     switch (function) {
         OG_ELEMENTARY(0, exp)
-        OG_ELEMENTARY(1, expm1_clamped)
-        OG_ELEMENTARY(2, exp_clamped)
+        OG_ELEMENTARY(1, expm1_bounded)
+        OG_ELEMENTARY(2, exp_bounded)
         OG_ELEMENTARY(3, log)
-        OG_ELEMENTARY(4, sin)
-        OG_ELEMENTARY(5, cos)
+        OG_ELEMENTARY(4, sin_half_turns)
+        OG_ELEMENTARY(5, cos_half_turns)
+        OG_ELEMENTARY(10, exp2m1_reduced)
         OG_ELEMENTARY(6, tanh)
         OG_ELEMENTARY(7, sigmoid)
         OG_ELEMENTARY(8, softplus)
