@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from opgrow.engine.native import ACTIVATIONS, NODALS, POOLS
+from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
 from opgrow.kernels import reference
 from opgrow.operators import OperatorSet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.engine.native import ACTIVATIONS, POOLS
+from opgrow.engine.blocks import ACTIVATIONS, POOLS
 
 from . import oracle
 from .oracle import CODES, name_of, problem, relative_error
@@ -78,7 +78,7 @@ def test_huge_inputs_give_what_the_formula_gives(engine, codes):
 @pytest.mark.parametrize("nodal", [1, 2, 4, 5])
 @pytest.mark.parametrize("size", [0.1, 3.0, 30.0])
 def test_exponentials_and_sines_of_one_input_are_as_right_as_their_argument(engine, nodal, size):
-    """One input and no activation: rounding the argument, of size a, costs a units in the last place or two."""
+    """One input, no activation: rounding an argument of size a costs a or two units in the last place."""
     rng = np.random.default_rng(3)
     x, weight = rng.uniform(-1, 1, (400, 1)) * size**0.5, rng.uniform(-1, 1, (1, 300)) * size**0.5
     x, weight = x.astype(np.float32), weight.astype(np.float32)

@@ -1,6 +1,8 @@
 /* See table.h. */
 #include "table.h"
 #include "blocks.h"
+#include "solve.h"
+#include "sums.h"
 
 #define OG_ENTRY(name) {#name, (og_function)OG_NAME(og_##name)}
 
@@ -12,6 +14,15 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(search_features),
     OG_ENTRY(gradients_room),
     OG_ENTRY(gradients),
+    OG_ENTRY(gram_room),
+    OG_ENTRY(gram),
+    OG_ENTRY(gram_double),
+    OG_ENTRY(column_sums),
+    OG_ENTRY(scores),
+    OG_ENTRY(cholesky_room),
+    OG_ENTRY(cholesky),
+    OG_ENTRY(substitute),
+    OG_ENTRY(product_double),
     OG_ENTRY(elementary),
     {0, 0},
 };
