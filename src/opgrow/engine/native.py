@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .blocks import BlockFunctions
+from .prediction import PredictionFunctions
 from .sums import SumFunctions
 
 __all__ = ["Native", "native"]
 
 
-class Native(BlockFunctions, SumFunctions):
+class Native(BlockFunctions, SumFunctions, PredictionFunctions):
     """The engine, with the functions of one instruction set."""
 
 

@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "table.h"
 #include "blocks.h"
+#include "network.h"
 #include "solve.h"
 #include "sums.h"
 
@@ -23,6 +24,8 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(cholesky),
     OG_ENTRY(substitute),
     OG_ENTRY(product_double),
+    OG_ENTRY(predict_room),
+    OG_ENTRY(predict),
     OG_ENTRY(elementary),
     {0, 0},
 };
