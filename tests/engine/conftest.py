@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from opgrow.engine.library import EngineError, Library
 from opgrow.engine.native import Native
@@ -31,3 +32,12 @@ def engines() -> dict[str, Native]:
 def engine(engines) -> Native:
     """The one that `OPGROW_ISA` names, or the best."""
     return Native()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Torch's threads spin while they wait for each other, which takes minutes on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -12,11 +12,12 @@ from functools import lru_cache
 from .blocks import BlockFunctions
 from .prediction import PredictionFunctions
 from .sums import SumFunctions
+from .training import TrainingFunctions
 
 __all__ = ["Native", "native"]
 
 
-class Native(BlockFunctions, SumFunctions, PredictionFunctions):
+class Native(BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions):
     """The engine, with the functions of one instruction set."""
 
 

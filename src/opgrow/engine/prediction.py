@@ -179,8 +179,9 @@ def _check_widths(network: NetworkArrays) -> tuple[int, int]:
                 raise ValueError(f"a block of layer {number} has biases of shape {np.shape(block.bias)}")
             if block.norm not in _NORMS:
                 raise ValueError(f"norm must be one of {_NORMS}, got {block.norm!r}")
-            if block.norm == "batch" and np.shape(block.moments) != (4, n_neurons):
-                raise ValueError(f"a block of layer {number} has moments of shape {np.shape(block.moments)}")
+            shape = None if block.moments is None else block.moments.shape
+            if block.norm == "batch" and shape != (4, n_neurons):
+                raise ValueError(f"a block of layer {number} has moments of shape {shape}")
         width = sum(np.shape(block.weight)[1] for block in layer)
         if not width:
             raise ValueError(f"layer {number} has no blocks")

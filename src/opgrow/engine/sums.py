@@ -9,14 +9,15 @@ import numpy as np
 from .arrays import check, pointer, room
 from .functions import INTEGER, POINTER, Functions
 
-__all__ = ["CRITERIA", "LOSSES", "SumFunctions"]
+__all__ = ["CRITERIA", "LOSSES", "SumFunctions", "code_of"]
 
 #: In the order of the codes.
 LOSSES = ("mse", "cross_entropy")
 CRITERIA = ("accuracy", "brier", "loss")
 
 
-def _code(what: str, name: str, names: tuple[str, ...]) -> int:
+def code_of(what: str, name: str, names: tuple[str, ...]) -> int:
+    """The code of a loss or criterion."""
     if name not in names:
         raise ValueError(f"{what} must be one of {names}, got {name!r}")
     return names.index(name)
@@ -108,7 +109,7 @@ class SumFunctions(Functions):
         weight: np.ndarray | None = None,
     ) -> tuple[float, float]:
         """The criterion, NaN if an output is not finite, and the mean loss of outputs (N, C)."""
-        codes = _code("criterion", criterion, CRITERIA), _code("loss", loss, LOSSES)
+        codes = code_of("criterion", criterion, CRITERIA), code_of("loss", loss, LOSSES)
         check("outputs", outputs, (None, None))
         check("target", target, outputs.shape)
         if weight is not None:

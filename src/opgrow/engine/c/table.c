@@ -4,6 +4,7 @@
 #include "network.h"
 #include "solve.h"
 #include "sums.h"
+#include "training.h"
 
 #define OG_ENTRY(name) {#name, (og_function)OG_NAME(og_##name)}
 
@@ -26,6 +27,8 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(product_double),
     OG_ENTRY(predict_room),
     OG_ENTRY(predict),
+    OG_ENTRY(train_room),
+    OG_ENTRY(train_epoch),
     OG_ENTRY(elementary),
     {0, 0},
 };
