@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .blocks import BlockFunctions
+from .candidates import CandidateFunctions
 from .prediction import PredictionFunctions
 from .sums import SumFunctions
 from .training import TrainingFunctions
@@ -17,7 +18,7 @@ from .training import TrainingFunctions
 __all__ = ["Native", "native"]
 
 
-class Native(BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions):
+class Native(BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, CandidateFunctions):
     """The engine, with the functions of one instruction set."""
 
 

@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "table.h"
 #include "blocks.h"
+#include "candidate.h"
 #include "network.h"
 #include "solve.h"
 #include "sums.h"
@@ -29,6 +30,9 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(predict),
     OG_ENTRY(train_room),
     OG_ENTRY(train_epoch),
+    OG_ENTRY(candidate_room),
+    OG_ENTRY(train_candidate),
+    OG_ENTRY(shuffle),
     OG_ENTRY(elementary),
     {0, 0},
 };
