@@ -1,9 +1,9 @@
 """Training by back-propagation: whole epochs of one candidate in one call.
 
 All parameters are one flat vector: for each block weight (D, d), bias, scale and shift; then the weight
-(features, outputs) and bias of the head. ``plan`` has a row for each block: nodal, pool, activation, inputs, neurons,
-offset of its parameters, layer, and its first feature in the layer. Random numbers follow from the seed and a
-row's number, whatever batch it is in.
+(features, outputs) and bias of the head. ``plan`` has a row for each block: nodal, pool, activation, inputs,
+neurons, offset of its parameters, layer, and its first feature in the layer. Random numbers follow from the
+seed and a row's number, whatever batch it is in.
 """
 
 from __future__ import annotations

@@ -16,17 +16,24 @@
 #include "for_nodals.h"
 
 typedef void (*gradient_function)(
+    const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict);
+typedef void (*back_function)(
     const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict, float *restrict);
 typedef void (*slopes_function)(
     const float *restrict, const float *restrict, float *restrict, float *restrict);
 
-#define OG_FAR_GRADIENTS(nodal) {sum_##nodal##_far, correlation1_##nodal##_far, correlation2_##nodal##_far},
-#define OG_NEAR_GRADIENTS(nodal) \
-    {sum_##nodal##_near, correlation1_##nodal##_near, correlation2_##nodal##_near},
+#define OG_THREE(nodal, way) {sum_##nodal##way, correlation1_##nodal##way, correlation2_##nodal##way},
+#define OG_THREE_BACK(nodal, way) {sum_back_##nodal##way, correlation1_back_##nodal##way, correlation2_back_##nodal##way},
+#define OG_FAR_FUNCTIONS(nodal) OG_THREE(nodal, _far)
+#define OG_NEAR_FUNCTIONS(nodal) OG_THREE(nodal, _near)
+#define OG_FAR_BACK(nodal) OG_THREE_BACK(nodal, _far)
+#define OG_NEAR_BACK(nodal) OG_THREE_BACK(nodal, _near)
 #define OG_SLOPES_NAME(nodal) slopes_##nodal##_far,
 /* [near][nodal] */
 static const gradient_function gradients[2][OG_N_NODALS][3] = {
-    {OG_FOR_NODALS(OG_FAR_GRADIENTS)}, {OG_FOR_NODALS(OG_NEAR_GRADIENTS)}};
+    {OG_FOR_NODALS(OG_FAR_FUNCTIONS)}, {OG_FOR_NODALS(OG_NEAR_FUNCTIONS)}};
+static const back_function gradients_back[2][OG_N_NODALS][3] = {
+    {OG_FOR_NODALS(OG_FAR_BACK)}, {OG_FOR_NODALS(OG_NEAR_BACK)}};
 static const slopes_function slopes[OG_N_NODALS] = {OG_FOR_NODALS(OG_SLOPES_NAME)};
 
 /* by_weight[k][i] = the sum over rows of y[k] (or its square) times grad[i], with neurons as lanes; grads [row][lane]
@@ -144,10 +151,14 @@ void OG_NAME(og_pool_backward)(
         memset(sums, 0, sizeof(float) * (size_t)(n_inputs * OG_LANES));
         for (int64_t k = 0; k < n_inputs; k++)
             w[k] = weight[k * n_neurons + i];
-        for (int64_t t = 0; t < n_tiles; t++)
-            gradients[OG_NAME(og_is_near)(w, reach + t * n_inputs, n_inputs)][nodal][pool](
-                y + t * y_stride, w, grad + t * grad_stride + i * OG_LANES, n_inputs, sums,
-                back ? back + t * back_stride : NULL);
+        for (int64_t t = 0; t < n_tiles; t++) {
+            const float *tile = y + t * y_stride, *g = grad + t * grad_stride + i * OG_LANES;
+            int near = OG_NAME(og_is_near)(w, reach + t * n_inputs, n_inputs);
+            if (back)
+                gradients_back[near][nodal][pool](tile, w, g, n_inputs, sums, back + t * back_stride);
+            else
+                gradients[near][nodal][pool](tile, w, g, n_inputs, sums);
+        }
         for (int64_t k = 0; k < n_inputs; k++)
             by_weight[k * n_neurons + i] = og_lane_sum(sums + k * OG_LANES);
     }
