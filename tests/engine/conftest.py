@@ -24,7 +24,7 @@ ENGINES = _usable()
 def engines() -> dict[str, Native]:
     """Every instruction set, best first."""
     if not ENGINES:
-        pytest.skip("the engine is not built: `make engine`")
+        pytest.skip("the engine is not built")
     return ENGINES
 
 

@@ -1,7 +1,8 @@
 """Finding the compiled library and the best instruction set in it.
 
 One library holds every function once for each instruction set. All of them give the same bits, so which one
-runs changes nothing but the time; ``OPGROW_ISA`` chooses another than the best, for tests.
+runs changes nothing but the time; ``OPGROW_ISA`` chooses another than the best, for tests, and
+``OPGROW_ENGINE`` names another file than the installed one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class EngineError(RuntimeError):
 
 
 def _path() -> Path:
+    if chosen := os.environ.get("OPGROW_ENGINE"):
+        return Path(chosen)
     # The folders of the package, of which an editable installation has two: sources, and what was built.
     from . import __path__ as folders
 
@@ -34,8 +37,7 @@ def _path() -> Path:
         if (Path(folder) / name).exists():
             return Path(folder) / name
     raise EngineError(
-        f"the compiled engine {name} is missing in {', '.join(folders)}; install opgrow again, or run "
-        "`make engine` in a clone"
+        f"the compiled engine {name} is missing in {', '.join(folders)}; install opgrow again"
     )
 
 
