@@ -27,8 +27,9 @@
 
 #if !defined(__FMA__) && !defined(__aarch64__)
 /* a * b + c rounded once, for processors without that instruction. The product is exact in double precision; the
- * sum is rounded to odd, after which rounding to single precision is right. */
-static inline __attribute__((always_inline)) float og_fma(float a, float b, float c)
+ * sum is rounded to odd, after which rounding to single precision is right. A call, because nothing is vectorised
+ * around it, and thousands of copies would be most of the library. */
+static __attribute__((noinline, unused)) float og_fma(float a, float b, float c)
 {
     double p = (double)a * (double)b, q = (double)c, s = p + q;
     double t = s - p;
