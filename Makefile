@@ -14,7 +14,7 @@ SEED ?= 0
 CPUS ?= generic haswell skylake-avx512
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz properties torture attack cpus audit docs lint format clean
+.PHONY: help env engine wheels sanitize demo test fuzz properties torture attack cpus audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,21 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
 	@touch $@
+
+engine:  ## compile the engine alone, into build/engine (OPGROW_ENGINE=build/engine/libopgrow_engine.so uses it)
+	@cmake -S src/opgrow/engine/c -B build/engine > /dev/null
+	@cmake --build build/engine --parallel
+
+wheels: env  ## build wheels for Linux, macOS and Windows into dist/, with zig as the cross compiler
+	@$(PIP) install --constraint constraints.txt build scikit-build-core wheel ziglang
+	@$(BIN)/python packaging/wheels.py dist
+
+sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitizer and UBSan (COUNT=..., SEED=...)
+	@cmake -S src/opgrow/engine/c -B build/sanitize -DOPGROW_SANITIZE=ON > /dev/null
+	@cmake --build build/sanitize --parallel
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		OPGROW_ENGINE=build/sanitize/libopgrow_engine.so OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) \
+		$(BIN)/python -m pytest -q tests/engine
 
 demo: env  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo

@@ -36,9 +36,7 @@ def _path() -> Path:
     for folder in folders:
         if (Path(folder) / name).exists():
             return Path(folder) / name
-    raise EngineError(
-        f"the compiled engine {name} is missing in {', '.join(folders)}; install opgrow again"
-    )
+    raise EngineError(f"the compiled engine {name} is missing in {', '.join(folders)}; install opgrow again")
 
 
 class Library:
