@@ -38,12 +38,9 @@ EXPORTED = re.compile(rb"opgrow_engine_[a-z]+")
 def build(name: str, folder: Path) -> Path:
     """Build the wheel of one platform."""
     target, system, processor, tag = PLATFORMS[name]
-    suffix = ".dll" if system == "Windows" else ".so"
     arguments = [
         f"-DCMAKE_SYSTEM_NAME={system}",
         f"-DCMAKE_SYSTEM_PROCESSOR={processor}",
-        f"-DCMAKE_SHARED_MODULE_SUFFIX={suffix}",
-        "-DCMAKE_SHARED_MODULE_PREFIX=lib",
         "-DCMAKE_C_COMPILER_WORKS=1",
         f"-DCMAKE_C_COMPILER_TARGET={target}",
     ]
