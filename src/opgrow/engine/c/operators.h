@@ -358,23 +358,31 @@ OG_INLINE void og_pygop_dog_slopes(float y, float w, int near, float *z, float *
 
 /* --- Activations: f(x) and its slope, without 1 - f(x), which loses all digits where f saturates ------------ */
 
+/* exp(-|x|), not below exp(-87) */
+OG_INLINE float og_exp_of_minus(float x)
+{
+    float a = og_abs(x);
+    return og_exp_bounded(-(87.0f < a ? 87.0f : a));
+}
+
 OG_INLINE float og_sigmoid(float x)
 {
-    float e = og_exp_bounded(og_clamp(-og_abs(x), -87.0f, 0.0f));
+    float e = og_exp_of_minus(x);
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 OG_INLINE float og_sigmoid_slope(float x)
 {
-    float e = og_exp_bounded(og_clamp(-og_abs(x), -87.0f, 0.0f));
+    float e = og_exp_of_minus(x);
     float s = 1.0f / (1.0f + e);
     return e * s * s;
 }
 
 OG_INLINE float og_tanh(float x)
 {
-    float e = og_expm1_bounded(2.0f * og_clamp(x, -10.0f, 10.0f));
-    return e / (e + 2.0f);
+    float a = og_abs(x);
+    float e = og_expm1_bounded(-2.0f * (10.0f < a ? 10.0f : a));
+    return og_from_bits(og_bits(-e / (e + 2.0f)) | (og_bits(x) & 0x80000000u));
 }
 
 OG_INLINE float og_tanh_slope(float x)
@@ -395,7 +403,7 @@ OG_INLINE float og_relu_slope(float x)
 /* log(1 + exp(-x)) = max(-x, 0) + log1p(exp(-|x|)) */
 OG_INLINE float og_softplus(float x)
 {
-    float e = og_exp_bounded(og_clamp(-og_abs(x), -87.0f, 0.0f));
+    float e = og_exp_of_minus(x);
     return (x < 0.0f ? -x : 0.0f) + og_log1p_unit(e);
 }
 
