@@ -1,7 +1,7 @@
 """How (nodal, pool) and its gradient are computed; `features` chooses the way.
 
-``reference`` is plain torch and serves everything; the engine (`opgrow.engine`) on a CPU and ``cuda`` by Triton
-serve the built-in operators in float32.
+``reference`` is plain torch and serves everything; the engine in C on a CPU, and ``cuda`` by Triton, serve
+the built-in operators in float32.
 """
 
 from __future__ import annotations
