@@ -1,4 +1,4 @@
-"""The compiled kernels against plain torch in double precision, for every operator set."""
+"""The engine as a torch function against plain torch in double precision, for every operator set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opgrow import OperatorSet, kernels
-from opgrow.kernels import cpu, reference
+from opgrow.kernels import reference
 from opgrow.operators import library
 
 pytestmark = pytest.mark.cpu
@@ -92,17 +92,6 @@ def test_any_shape_equals_the_reference(operator_set, n_rows, n_inputs, n_neuron
     z = operator_set.nodal_operator.function(x[:, :, None].double(), weight[None].double()).abs()
     scale = 1 + float(operator_set.pool_operator.function(z).abs().max())
     assert float((found - wanted).abs().max()) <= TOLERANCE * scale
-
-
-def test_all_pools_at_once_equal_each_alone():
-    x, weight, *_ = (tensor.numpy() for tensor in problem(77, 6, 5))
-    for nodal in range(len(NODALS)):
-        together = np.empty((4, 5, 77), np.float32)
-        cpu.all_pools(nodal, x, weight, together)
-        for pool in range(4):
-            alone = np.empty((77, 5), np.float32)
-            cpu.one_pool(nodal, pool, x, weight, alone)
-            np.testing.assert_allclose(together[pool].T, alone, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
