@@ -117,40 +117,45 @@ void OG_NAME(og_column_sums)(
     }
 }
 
-/* The loss of one row, and for the Brier score the squared distance of its probabilities from the target. */
-static double row_loss(
-    int64_t loss, const float *outputs, const float *target, int64_t n, int64_t best, int probabilities, double *distance)
+static double row_loss(int64_t loss, const float *outputs, const float *target, int64_t n, double largest)
 {
     double total = 0.0, norm = 0.0;
-    *distance = 0.0;
     if (loss == OG_CROSS_ENTROPY) {
-        double largest = (double)outputs[best];
         for (int64_t c = 0; c < n; c++)
             norm += og_exp_double((double)outputs[c] - largest);
         double log_norm = og_log_double(norm);
         for (int64_t c = 0; c < n; c++)
             total += (double)target[c] * (log_norm - ((double)outputs[c] - largest));
-        if (probabilities)
-            for (int64_t c = 0; c < n; c++) {
-                double error = og_exp_double((double)outputs[c] - largest) / norm - (double)target[c];
-                *distance += error * error;
-            }
         return total;
     }
     for (int64_t c = 0; c < n; c++) {
-        double value = (double)outputs[c], error = value - (double)target[c];
+        double error = (double)outputs[c] - (double)target[c];
         total += error * error;
-        norm += value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value;
     }
-    if (probabilities)
-        for (int64_t c = 0; c < n; c++) {
-            double value = (double)outputs[c];
-            value = value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value;
-            /* Where every output is 0 or less, nothing speaks for any class. */
-            double error = (norm > 0.0 ? value / norm : 1.0 / (double)n) - (double)target[c];
-            *distance += error * error;
-        }
     return total / (double)n;
+}
+
+/* What speaks for a class: e^output of logits; of least-squares outputs the share of the largest. */
+static double evidence(int logits, double output, double largest)
+{
+    if (logits)
+        return og_exp_double(output - largest);
+    return output > 0.0 ? output / largest : 0.0;
+}
+
+/* The squared distance of a row's probabilities from the target. Least-squares outputs of which none is positive are
+ * taken for logits. */
+static double row_distance(int64_t loss, const float *outputs, const float *target, int64_t n, double largest)
+{
+    int logits = loss == OG_CROSS_ENTROPY || largest <= 0.0;
+    double total = 0.0, norm = 0.0;
+    for (int64_t c = 0; c < n; c++)
+        norm += evidence(logits, (double)outputs[c], largest);
+    for (int64_t c = 0; c < n; c++) {
+        double error = evidence(logits, (double)outputs[c], largest) / norm - (double)target[c];
+        total += error * error;
+    }
+    return total;
 }
 
 void OG_NAME(og_scores)(
@@ -159,7 +164,7 @@ void OG_NAME(og_scores)(
 {
     for (int64_t r = 0; r < n_rows; r++) {
         const float *out = outputs + r * n_outputs, *wanted = target + r * n_outputs;
-        double factor = weight ? (double)weight[r] : 1.0, distance;
+        double factor = weight ? (double)weight[r] : 1.0;
         int64_t best = 0, right = 0;
         int finite = 1;
         for (int64_t c = 0; c < n_outputs; c++) {
@@ -167,10 +172,15 @@ void OG_NAME(og_scores)(
             best = out[c] > out[best] ? c : best;
             right = wanted[c] > wanted[right] ? c : right;
         }
-        double value = row_loss(loss, out, wanted, n_outputs, best, criterion == OG_BRIER, &distance);
-        sums[1] += factor * value;
+        double largest = (double)out[best];
+        double lost = row_loss(loss, out, wanted, n_outputs, largest), value = best == right ? 1.0 : 0.0;
+        if (criterion == OG_LOSS)
+            value = lost;
+        else if (criterion == OG_BRIER)
+            value = row_distance(loss, out, wanted, n_outputs, largest);
+        sums[0] += factor * value;
+        sums[1] += factor * lost;
         sums[2] += factor;
         sums[3] += finite ? 0.0 : 1.0;
-        sums[0] += factor * (criterion == OG_LOSS ? value : criterion == OG_BRIER ? distance : best == right ? 1.0 : 0.0);
     }
 }
