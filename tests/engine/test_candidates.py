@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.engine.candidates import Candidate, Schedule
+from draws import epoch_orders
+from opgrow.engine.candidates import EVERY, Candidate, Schedule
 from opgrow.engine.training import Rows, Settings, Shape, State
 
 BOUNDS = np.arange(0, 97, 24)
@@ -72,27 +73,28 @@ def test_epochs_are_those_of_train_epoch(engine):
     rows = problem()
     alone = State(state.theta.copy())
     engine.train_candidate(shape, rows, problem(1), settings, schedule, state)
-    seed = _draw(3, 0)
-    engine.train_epoch(shape, rows, settings, alone, (engine.shuffle(96, seed), BOUNDS), 0.01, _draw(seed, 2))
+    order, seed = next(epoch_orders(96, 3))
+    engine.train_epoch(shape, rows, settings, alone, (order, BOUNDS), 0.01, seed)
     assert np.array_equal(alone.theta, state.current)
     assert np.array_equal(alone.second, state.second)
-
-
-def _draw(seed, counter):
-    """`og_draw` of random.h, written again."""
-
-    def mix(z):
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
-        return z ^ (z >> 31)
-
-    return mix((mix(seed) + (counter + 1) * 0x9E3779B97F4A7C15) % 2**64)
 
 
 def test_patience_ends_a_learning_rate(engine):
     patient = train(engine, None, Schedule((0.0, 0.0), (9, 9), 3, "accuracy", BOUNDS))[2]
     assert patient.counts[3] == 6
     assert patient.counts[4] == 0
+
+
+@pytest.mark.parametrize("held", [None, problem(1)], ids=["training rows", "held rows"])
+def test_scores_on_training_rows_are_rare(engine, held):
+    """Every few epochs and at the end of a learning rate; on held rows after every epoch."""
+    shape, settings, state = candidate()
+    schedule, bests = Schedule((0.001,), (12,), 0, "loss", BOUNDS), set()
+    settings = Settings(settings.loss, settings.decay)
+    while not engine.train_candidate(shape, problem(), held, settings, schedule, state, 1):
+        bests.add(int(state.counts[4]))
+    assert bests == (set(range(12)) if held else set(range(0, 12, EVERY)))
+    assert state.counts[4] == 12
 
 
 def test_the_start_is_kept_if_nothing_is_better(engine):

@@ -19,11 +19,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
 import opgrow
+from draws import epoch_orders
 from opgrow import Callback, OperatorSet, POPRegressor, backends, methods, operator_sets, population
+from opgrow.engine.candidates import EVERY
 from opgrow.engines import TuningSettings
 from opgrow.events import CandidateFinished, EpochFinished, PhaseStarted
 from opgrow.growth import Problem
-from opgrow.kernels import cpu_population, cpu_training
 from opgrow.methods import pop
 from opgrow.methods.pop import POPSettings
 from opgrow.network import Block
@@ -326,7 +327,7 @@ def hand_training(start, hidden, head, data, given, seed, criterion):
     optimizer = torch.optim.Adam(candidate.parameters(), eps=1e-7)
     x, target, weight = (torch.from_numpy(a) for a in (data.x, data.target, data.weight))
     scored = data.validation or data
-    state = np.array([seed], np.uint64)
+    orders = epoch_orders(len(x), seed)
 
     def row_losses(outputs, rows):
         if tuning.loss == "mse":
@@ -348,10 +349,7 @@ def hand_training(start, hidden, head, data, given, seed, criterion):
         for group in optimizer.param_groups:
             group["lr"] = rate
         for number in range(1, count + 1):
-            cpu_training.next_random(state)
-            order = np.empty(len(x), np.int64)
-            cpu_population.shuffle(order, state[0])
-            cpu_training.next_random(state)
+            order, _ = next(orders)
             means, variances = [], []
             for rows in np.array_split(order, len(x) // tuning.batch_size):
                 raw = candidate.raw(x[rows])
@@ -364,7 +362,7 @@ def hand_training(start, hidden, head, data, given, seed, criterion):
                 variances.append(moments[1].detach())
             seen = torch.stack(means)
             seen = seen.mean(dim=0), torch.stack(variances).mean(dim=0) + seen.var(dim=0, correction=0)
-            if data.validation is None and number % cpu_population.EVERY and number < count:
+            if data.validation is None and number % EVERY and number < count:
                 continue  # scores on training rows are rare
             now = score(seen if data.validation is not None else None)
             best = now if now.better_than(best) else best

@@ -13,7 +13,10 @@ from .functions import INTEGER, POINTER, Functions
 from .sums import CRITERIA, code_of
 from .training import Rows, Settings, Shape, _Training, check_batches, structure
 
-__all__ = ["Candidate", "CandidateFunctions", "Schedule"]
+__all__ = ["EVERY", "Candidate", "CandidateFunctions", "Schedule"]
+
+#: Epochs between two scores on training rows, as in ``candidate.c``.
+EVERY = 5
 
 
 @dataclass(frozen=True)
