@@ -12,13 +12,16 @@ from functools import lru_cache
 from .blocks import BlockFunctions
 from .candidates import CandidateFunctions
 from .prediction import PredictionFunctions
+from .shards import ShardFunctions
 from .sums import SumFunctions
 from .training import TrainingFunctions
 
 __all__ = ["Native", "native"]
 
 
-class Native(BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, CandidateFunctions):
+class Native(
+    BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, ShardFunctions, CandidateFunctions
+):
     """The engine, with the functions of one instruction set."""
 
 

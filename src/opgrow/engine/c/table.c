@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "candidate.h"
 #include "network.h"
+#include "shards.h"
 #include "solve.h"
 #include "sums.h"
 #include "training.h"
@@ -30,6 +31,14 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(predict),
     OG_ENTRY(train_room),
     OG_ENTRY(train_epoch),
+    OG_ENTRY(train_update),
+    OG_ENTRY(shard_begin),
+    OG_ENTRY(shard_forward),
+    OG_ENTRY(shard_normalise),
+    OG_ENTRY(shard_head),
+    OG_ENTRY(shard_slopes),
+    OG_ENTRY(shard_backward),
+    OG_ENTRY(keep),
     OG_ENTRY(candidate_room),
     OG_ENTRY(train_candidate),
     OG_ENTRY(shuffle),

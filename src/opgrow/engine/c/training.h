@@ -36,4 +36,9 @@ void OG_NAME(og_train_epoch)(
     const og_training *training, og_state *state, const int64_t *order, const int64_t *bounds, int64_t n_batches,
     double rate, uint64_t seed, float *room);
 
+/* One step of Adam with the gradient by_theta, and the limit of norms; nothing but state->skipped changes if a gradient is
+ * not finite. Whether the step was taken. The room has a float for each neuron of the largest block. */
+int64_t OG_NAME(og_train_update)(
+    const og_training *training, og_state *state, const float *by_theta, double rate, float *room);
+
 #endif
