@@ -395,7 +395,6 @@ class GrowingEstimator(BaseEstimator):
             from ..progress import Progress
 
             callbacks = [*callbacks, Progress()]
-        backend.warm_up()
         n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
