@@ -4,34 +4,47 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Constraints go to every pip call: nothing here may resolve a version of its own choice.
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-WARM_UP := $(BIN)/python -c "import sys; from opgrow.kernels.warmup import warm_up; warm_up(sys.argv[1])"
 PYTEST_ARGS ?=
 COUNT ?= 10000
 KILLS ?= 200
 EXAMPLES ?= 5000
 MINUTES ?= 30
 SEED ?= 0
-CPUS ?= generic haswell skylake-avx512
+CPUS ?= $$($(BIN)/python -c "from opgrow.engine.library import library as l; print(*(i for i, known in l().isas().items() if known))")
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test fuzz properties torture attack cpus audit docs lint format clean
+.PHONY: help env engine wheels sanitize demo test fuzz properties torture attack cpus audit docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env: $(VENV)/.installed  ## make .venv with the package and its development tools
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/opgrow/engine/c/*)
 	@echo "Making the environment in $(VENV) (the first time takes a few minutes) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
+engine:  ## compile the engine alone, into build/engine (OPGROW_ENGINE=build/engine/libopgrow_engine.so uses it)
+	@cmake -S src/opgrow/engine/c -B build/engine > /dev/null
+	@cmake --build build/engine --parallel
+
+wheels: env  ## build wheels for Linux, macOS and Windows into dist/, with zig as the cross compiler
+	@$(PIP) install --constraint constraints.txt build scikit-build-core wheel ziglang
+	@$(BIN)/python packaging/wheels.py dist
+
+sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitizer and UBSan (COUNT=..., SEED=...)
+	@cmake -S src/opgrow/engine/c -B build/sanitize -DOPGROW_SANITIZE=ON > /dev/null
+	@cmake --build build/sanitize --parallel
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		OPGROW_ENGINE=build/sanitize/libopgrow_engine.so OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) \
+		$(BIN)/python -m pytest -q tests/engine
+
 demo: env  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
 test: lint  ## lint, types, tests and the examples in the docstrings, on all cores
-	@$(WARM_UP) fit && { $(WARM_UP) population & $(WARM_UP) shards & wait; }
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --doctest-modules src tests $(PYTEST_ARGS)
 
 fuzz: env  ## read 10,000 mutated model files (COUNT=..., SEED=...)
@@ -45,11 +58,11 @@ torture: env  ## kill 200 fits at random moments, resume them, compare the netwo
 	OPGROW_KILLS=$(KILLS) OPGROW_KILLS_SEED=$(SEED) $(BIN)/python -m pytest -rP tests/reliability/test_checkpoints.py -k killed
 
 attack: env  ## damage and forge models, checkpoints and tables, and try exports on extreme rows (MINUTES=30, SEED=...)
-	@$(WARM_UP) fit && $(WARM_UP) population
 	$(BIN)/python tests/attack/attack.py --minutes $(MINUTES) --seed $(SEED)
 
-cpus: env  ## run the numerical tests with code for other CPUs (CPUS="generic haswell")
-	@$(BIN)/python .ci/cpus.py "$(CPUS)" $(PYTEST_ARGS)
+cpus: env  ## run the numerical tests with every instruction set that this processor knows (CPUS="v2 v3")
+	@for isa in $(CPUS); do \
+		echo "$$isa:"; OPGROW_ISA=$$isa $(BIN)/python -m pytest -q -m cpu $(PYTEST_ARGS) || exit 1; done
 
 audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
 	@$(BIN)/python .ci/audit.py constraints.txt

@@ -21,18 +21,12 @@ import opgrow
 from opgrow import persistence
 from opgrow.cli import app
 from opgrow.cli.fit import Method
-from opgrow.kernels.warmup import warm_up
 
 QUICK = [
     *("--param", "n_min=6", "--param", "n_step=3", "--param", "epochs=3,2,1"),
     *("--param", "fine_tune_epochs=2", "--param", "max_layers=1"),
 ]
 RANDOM = [*QUICK, "--method", "hemlrn"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up("fit")  # says on standard error that it compiles, where it has to
 
 
 def run(*arguments: Any, code: int = 0) -> Any:

@@ -15,15 +15,9 @@ from typer.testing import CliRunner
 import opgrow
 from opgrow import persistence
 from opgrow.cli import app
-from opgrow.kernels.warmup import warm_up
 from opgrow.preparation import split_rows
 
 QUICK = ["--method", "pln", "-p", "n_min=6", "-p", "n_step=2", "-p", "max_layers=1"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up("fit")  # says on standard error that it compiles, where it has to
 
 
 def run(*arguments: Any, code: int = 0) -> Any:

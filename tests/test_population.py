@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from draws import epoch_orders
 from opgrow import (
     PERCEPTRON,
     Layer,
@@ -21,8 +22,10 @@ from opgrow import (
     population_torch,
     tuning,
 )
+from opgrow.engine.candidates import Candidate, CandidateFunctions, Schedule
+from opgrow.engine.native import native
 from opgrow.engines import TuningData, TuningSettings
-from opgrow.kernels import cpu_population, cpu_training, reference
+from opgrow.kernels import reference
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
 from opgrow.population import Member, draw_start, train_population
 from opgrow.scores import CRITERIA, Score, evaluate
@@ -87,17 +90,6 @@ def untrained(member, start):
     return shape, theta
 
 
-def compiled_orders(n_rows, seed):
-    """The order of rows in every epoch, and its seed, as the compiled loop draws them."""
-    state = np.array([seed], np.uint64)
-    while True:
-        cpu_training.next_random(state)
-        order = np.empty(n_rows, np.int64)
-        cpu_population.shuffle(order, state[0])
-        cpu_training.next_random(state)
-        yield order, int(state[0])
-
-
 def torch_orders(n_rows, seed):
     """The order of rows in every epoch as the batched path draws them."""
     rng = np.random.default_rng(seed)
@@ -106,12 +98,14 @@ def torch_orders(n_rows, seed):
 
 
 def follow(member, start, rows, given, orders):
-    """Parameters after the whole schedule by the reference engine, and which of them have a gradient.
+    """Parameters after the whole schedule in double precision, and which of them have a gradient.
 
     Adam makes whole steps of gradients that are 0 but for rounding; such parameters cannot be compared.
     """
     shape, theta = untrained(member, start)
-    engine = engines.ReferenceEngine(shape, torch.from_numpy(theta), rows.tensors(), given)
+    theta = theta.astype(np.float64)
+    tensors = [tensor.double() for tensor in rows.tensors()]
+    engine = engines.ReferenceEngine(shape, torch.from_numpy(theta), tensors, given)
     skipped = 0
     for rate, count in zip(given.learning_rates, given.epochs, strict=True):
         for _ in range(count):
@@ -119,10 +113,10 @@ def follow(member, start, rows, given, orders):
             skipped += engine.epoch(order, rate, seed)[1]
     clear = np.zeros(theta.size, bool)
     for parameter, state in engine.optimizer.state.items():
-        at = (parameter.data_ptr() - theta.ctypes.data) // 4
+        at = (parameter.data_ptr() - theta.ctypes.data) // theta.itemsize
         size = state["exp_avg_sq"].sqrt().reshape(-1).numpy()
         clear[at : at + parameter.numel()] = size > max(1e-2 * size.max(), 1e-5)
-    return theta, clear, skipped
+    return theta.astype(np.float32), clear, skipped
 
 
 def exact_score(theta, member, start, rows, given, criterion, validation=None):
@@ -162,14 +156,14 @@ def test_a_candidate_takes_the_steps_of_plain_torch(member):
         epochs=(2,), loss="cross_entropy" if member.head is None else "mse", weight_decay=0.01, max_norm=1.2
     )
     start = start_for(rows)
-    wanted, clear, _ = follow(member, start, rows, given, compiled_orders(60, 7))
-    trained, [outcome] = train([member], rows, given)
+    wanted, clear, _ = follow(member, start, rows, given, epoch_orders(60, 1))
+    trained, [outcome] = train([member], rows, given, seed=1)
     found = parameters_of(trained, 2)
     assert (outcome.best_epoch, outcome.epochs, outcome.skipped_batches) == (2, 2, 0)
     moved = np.abs(wanted - untrained(member, start)[1])
     assert clear.mean() > 0.2
     assert np.median(moved[clear]) > 0.003  # six steps of 0.002
-    np.testing.assert_allclose(found[clear], wanted[clear], atol=3e-5)
+    np.testing.assert_allclose(found[clear], wanted[clear], atol=3e-6)
     # All parameters together, those included that only rounding moves.
     [score, other] = (exact_score(t, member, start, rows, given, "loss") for t in (found, wanted))
     assert score.value == pytest.approx(other.value, rel=1e-4)
@@ -178,12 +172,8 @@ def test_a_candidate_takes_the_steps_of_plain_torch(member):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 1000])
 def test_shuffles_are_permutations(n):
-    orders = []
-    for seed in (1, 2, 1):
-        order = np.full(n, -1, np.int64)
-        cpu_population.shuffle(order, np.uint64(seed))
-        assert sorted(order) == list(range(n))
-        orders.append(order)
+    orders = [native().shuffle(n, seed) for seed in (1, 2, 1)]
+    assert all(sorted(order) == list(range(n)) for order in orders)
     np.testing.assert_array_equal(orders[0], orders[2])
     if n > 3:
         assert not np.array_equal(orders[0], orders[1])
@@ -191,18 +181,15 @@ def test_shuffles_are_permutations(n):
 
 
 def test_every_permutation_is_equally_likely():
-    counts = Counter()
-    for seed in np.random.default_rng(0).integers(1, 2**63, 6000):
-        order = np.empty(3, np.int64)
-        cpu_population.shuffle(order, np.uint64(seed))
-        counts[tuple(order)] += 1
+    seeds = np.random.default_rng(0).integers(1, 2**63, 6000)
+    counts = Counter(tuple(native().shuffle(3, int(seed))) for seed in seeds)
     assert len(counts) == 6
     # Five standard deviations of a binomial count.
     assert all(abs(count - 1000) < 5 * np.sqrt(6000 * 5 / 36) for count in counts.values())
 
 
 def test_every_epoch_has_an_order_of_its_own():
-    orders = compiled_orders(30, 7)
+    orders = epoch_orders(30, 7)
     first, second = next(orders), next(orders)
     assert not np.array_equal(first[0], second[0])
     assert first[1] != second[1]
@@ -229,52 +216,64 @@ def test_scores_are_those_of_every_other_method(criterion, loss, n_outputs):
     if criterion == "loss" and loss == "mse":
         target = rng.normal(size=target.shape).astype(np.float32)
     weight = rng.uniform(0.1, 3, 200).astype(np.float32)
-    codes = population._CRITERION_CODES[criterion], engines.LOSS_CODES[loss]
-    found = cpu_population.score_outputs(*codes, outputs, target, weight)
+    found = native().score(criterion, loss, outputs, target, weight)
     wanted = evaluate(criterion, loss, outputs, target, weight)
     assert found == pytest.approx((wanted.value, wanted.loss), rel=1e-5, abs=1e-7)
-    plain = cpu_population.score_outputs(*codes, outputs, target, np.ones(200, np.float32))
+    plain = native().score(criterion, loss, outputs, target)
     if n_outputs > 1:
         assert plain != pytest.approx(found, rel=1e-4)  # weights count
     for bad in (np.nan, np.inf, -np.inf):
         spoiled = outputs.copy()
         spoiled[7, -1] = bad
-        value, mean_loss = cpu_population.score_outputs(*codes, spoiled, target, weight)
-        assert np.isnan(value)
-        assert not cpu_population._better(codes[0], value, mean_loss, np.nan, np.nan)
+        assert np.isnan(native().score(criterion, loss, spoiled, target, weight)[0])
         assert not evaluate(criterion, loss, spoiled, target, weight).better_than(None)
 
 
-SCORES = [0.0, 0.3, 0.7, np.nan, np.inf]
+def candidate_of(member, theta, rows, held, criterion, epochs, scores=None):
+    """A candidate after some epochs that change nothing; its first score stands already if one is given."""
+    shape, given = untrained(member, start_for(rows))[0], settings()
+    state = Candidate.begin(theta, shape.plan[0, 4], 7)
+    if scores is not None:
+        state.scores[:], state.counts[0] = scores, 0
+    schedule = Schedule((0.0,), (epochs,), 0, criterion, engines.batch_bounds(len(rows.x), 20))
+    compiled = shape.compiled(), rows, held, engines.compiled_settings(shape, given)
+    assert native().train_candidate(*compiled, schedule, state)
+    return state
 
 
+@pytest.mark.parametrize("spoiled", [False, True])
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_better_means_the_same_in_both_worlds(criterion):
-    code, higher = population._CRITERION_CODES[criterion], CRITERIA[criterion]
-    for a, b, c, d in itertools.product(SCORES, repeat=4):
-        wanted = Score(a, b, higher).better_than(Score(c, d, higher))
-        assert cpu_population._better(code, a, b, c, d) == wanted, (a, b, c, d)
+def test_better_means_the_same_in_both_worlds(criterion, spoiled):
+    member, rows, held = Member(HARMONIC), data(), data(n=30, seed=1)
+    if spoiled:
+        held.target[3, 1] = np.nan
+    theta = untrained(member, start_for(rows))[1]
+    # Statistics are those of the batches after an epoch, and those of all rows before the first one.
+    kept = None if spoiled else (np.nan, np.nan)
+    a, b = candidate_of(member, theta, rows, held, criterion, 0 if spoiled else 1, kept).scores
+    assert np.isfinite(b) == (not spoiled)
+    others = [(v - 0.01, v, v + 0.01, np.nan, np.inf) for v in (a, b)]
+    for c, d in itertools.product(*others):
+        wanted = Score(a, b, CRITERIA[criterion]).better_than(Score(c, d, CRITERIA[criterion]))
+        state = candidate_of(member, theta, rows, held, criterion, 1, (c, d))
+        assert state.counts[4] == wanted, (a, b, c, d)
+        np.testing.assert_array_equal(state.scores, (a, b) if wanted else (c, d))
 
 
 @pytest.mark.parametrize("n", [1, 31, 150, 700])
 @pytest.mark.parametrize("member", PAIRS[::5] + PAIRS[-2:], ids=lambda m: f"{m.hidden}-{m.head}")
-def test_statistics_and_outputs_are_those_of_tuning(member, n):
+def test_statistics_and_scores_are_those_of_tuning(member, n):
     rows = data(n=n)
-    shape, theta = untrained(member, start_for(rows))
-    rng = np.random.default_rng(1)
-    theta += rng.normal(0, 0.3, theta.size).astype(np.float32)
-    wanted, [exact] = tuning.outputs_of(shape, theta, rows, None, 1)
-    moments = np.empty((2, 5), np.float32)
-    cpu_population.feature_moments(rows.x, rows.weight, shape.plan[0], theta, moments)
-    np.testing.assert_allclose(moments[0], exact.mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(moments[1], exact.variance, rtol=1e-3, atol=1e-6)
-    if n == 1:
-        return  # a constant; divided by its deviation, rounding is all there is
-    outputs = np.full((n, 2), np.nan, np.float32)
-    cpu_population.candidate_outputs(
-        rows.x, rows.frozen, shape.plan[0], shape.head_codes, theta, moments, outputs
-    )
-    np.testing.assert_allclose(outputs, wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max())
+    theta = untrained(member, start_for(rows))[1]
+    theta += np.random.default_rng(1).normal(0, 0.3, theta.size).astype(np.float32)
+    shape = untrained(member, start_for(rows))[0]
+    outputs, [exact] = tuning.outputs_of(shape, theta, rows, None, 1)
+    state = candidate_of(member, theta, rows, None, "brier", 0)
+    np.testing.assert_allclose(state.moments[0], exact.mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(state.moments[1], exact.variance, rtol=1e-3, atol=1e-6)
+    if n > 1:  # one row is a constant; divided by its deviation, rounding is all there is
+        wanted = evaluate("brier", "mse", outputs, rows.target, rows.weight)
+        assert tuple(state.scores) == pytest.approx((wanted.value, wanted.loss), rel=1e-3)
 
 
 # --- what is kept ---
@@ -283,15 +282,14 @@ def test_statistics_and_outputs_are_those_of_tuning(member, n):
 @pytest.fixture
 def statistics(monkeypatch):
     """What the compiled training says the statistics of the best state were, by candidate."""
-    found, original = [], cpu_population.train_candidate
+    found, original = [], CandidateFunctions.train_candidate
 
-    def recording(*arguments):
-        result = original(*arguments)
-        [moments] = (a for a in arguments if isinstance(a, np.ndarray) and a.ndim == 2 and a.shape == (2, 5))
-        found.append(moments)
+    def recording(self, *arguments):
+        result = original(self, *arguments)
+        found.extend(a.moments for a in arguments if isinstance(a, Candidate))
         return result
 
-    monkeypatch.setattr(cpu_population, "train_candidate", recording)
+    monkeypatch.setattr(CandidateFunctions, "train_candidate", recording)
     return found
 
 
@@ -329,7 +327,7 @@ def test_the_best_of_all_epochs_is_kept():
     rows, validation = data(n=60), data(n=40, seed=1)
     outcomes = []
     for epochs in range(25):
-        given = settings(learning_rates=(0.05,), epochs=(epochs,))
+        given = settings(learning_rates=(0.1,), epochs=(epochs,))
         outcomes += train([Member(HARMONIC)], rows, given, validation=validation)[1]
     values = [outcome.score.value for outcome in outcomes]
     assert (np.diff(values) <= 0).all()
@@ -416,7 +414,7 @@ def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss
     trained, [outcome] = train([member], rows, given, validation=held)
     assert outcome.skipped_batches == 4  # one of the three batches of every epoch
     assert outcome.best_epoch == 4
-    orders = (torch_orders if loss == "custom" else compiled_orders)(60, 7)
+    orders = (torch_orders if loss == "custom" else epoch_orders)(60, 7)
     wanted, clear, skipped = follow(member, start, rows, given, orders)
     assert skipped == 4
     np.testing.assert_allclose(parameters_of(trained, 2)[clear], wanted[clear], atol=1e-4)
@@ -573,7 +571,7 @@ def test_statistics_of_batches_make_those_of_all_rows():
     batch.optimizer.param_groups[0]["lr"] = batch.optimizer.param_groups[1]["lr"] = 0.0
     (mean, variance), _ = batch._epoch(torch.from_numpy(order), torch.Generator())
     raw = reference.features(*(torch.from_numpy(a) for a in (rows.x, start.hidden)), torch.zeros(5), HARMONIC)
-    for found in (compiled.moments, np.stack([mean[0].numpy(), variance[0].numpy()])):
+    for found in (compiled.moving.moments, np.stack([mean[0].numpy(), variance[0].numpy()])):
         np.testing.assert_allclose(found[0], raw.mean(dim=0), atol=1e-5)
         np.testing.assert_allclose(found[1], raw.var(dim=0, correction=0), rtol=1e-4)
 

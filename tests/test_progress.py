@@ -20,7 +20,6 @@ from sklearn.datasets import load_iris
 
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
-from opgrow.kernels.warmup import warm_up
 from opgrow.progress import Progress, growth_table
 from opgrow.scores import Score
 from opgrow.tuning import Epoch
@@ -38,11 +37,6 @@ CLASSES = load_iris(return_X_y=True)
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 LONGEST = OperatorSet("exponential", "correlation1", "inverse_absolute")
 STARTED = GrowthStarted("HeMLGOP", 100, 20, 8, 3, "brier")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    warm_up("fit")  # says on standard error that it compiles, where it has to
 
 
 def terminal(width: int = 100) -> Console:

@@ -92,7 +92,7 @@ def one_step(engine_name, layers, head, rows, settings, rate=0.01, seed=1):
     engine = ENGINES[engine_name](shape, theta, rows, settings)
     loss, skipped = engine.epoch(np.arange(len(rows.x)), rate, seed)
     if engine_name == "compiled":
-        first = engine.first
+        first = engine.moving.first
     else:
         first = np.zeros_like(theta)
         for parameter, state in engine.optimizer.state.items():

@@ -18,7 +18,6 @@ from .checkpoints import Draft
 from .engines import TuningData, TuningSettings
 from .kernels import compiled_features
 from .kernels.threads import single_threaded_libraries
-from .kernels.warmup import warm_up
 from .matrices import HostMatrices, Matrices
 from .network import NORM_EPSILON, Block, Layer
 from .population import Member, Outcome, Start, Trained, train_population
@@ -116,10 +115,6 @@ class Backend(Protocol):
     @property
     def matrices(self) -> Matrices:
         """What the closed-form fits do with them."""
-        ...
-
-    def warm_up(self) -> None:
-        """Compile what has to be compiled, before the first fit."""
         ...
 
     def running(self) -> AbstractContextManager[None]:
@@ -242,16 +237,13 @@ class HostPart:
 
 @dataclass(frozen=True)
 class HostBackend:
-    """Numpy arrays and compiled kernels on some threads."""
+    """Numpy arrays and the engine on some threads."""
 
     n_threads: int = 1
 
     @property
     def matrices(self) -> HostMatrices:
         return HostMatrices(self.n_threads)
-
-    def warm_up(self) -> None:
-        warm_up("fit")
 
     def running(self) -> AbstractContextManager[None]:
         return single_threaded_libraries()

@@ -1,8 +1,8 @@
 """Two engines that take the same steps of back-propagation.
 
-`CompiledEngine` runs an epoch as one numba loop; `ReferenceEngine` is plain torch autograd, for custom
+`CompiledEngine` runs an epoch as one call into C; `ReferenceEngine` is plain torch autograd, for custom
 operators, losses and optimisers, and the oracle of the tests. All parameters are one flat vector, laid out
-as `kernels.cpu_training` says; `Shape` knows where each of them lies.
+as `engine.training` says; `Shape` knows where each of them lies.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .engine import training
+from .engine.native import native
+from .engine.sums import LOSSES
 from .kernels import reference
 from .network import NORM_EPSILON, Block, Layer
 from .operators import OperatorSet
@@ -35,6 +38,7 @@ __all__ = [
     "assign_moments",
     "batch_bounds",
     "choose_engine",
+    "compiled_settings",
     "fill",
     "is_plain",
     "make_optimizer",
@@ -43,8 +47,8 @@ __all__ = [
 
 #: As in Keras, which the public implementation of the paper used.
 ADAM_EPSILON = 1e-7
-#: Losses as `kernels.cpu_training` knows them.
-LOSS_CODES = {"mse": 0, "cross_entropy": 1}
+#: Losses as the compiled engine and the kernels of GPUs know them.
+LOSS_CODES = {name: code for code, name in enumerate(LOSSES)}
 #: Codes of a linear head, and of operators that have only their torch function.
 LINEAR, UNKNOWN = (-1, -1, -1), (-2, -2, -2)
 
@@ -74,20 +78,14 @@ class TuningSettings:
     n_threads: int = 1
 
 
-@dataclass(frozen=True)
-class TuningData:
+class TuningData(training.Rows):
     """Rows to tune or score on.
 
     Attributes
     ----------
     x : (N, D) inputs of the first tuned layer; frozen : (N, F) features that feed the head unchanged
-    target : (N, outputs); weight : (N,) with mean 1; all float32
+    target : (N, outputs); weight : (N,) with mean 1; all float32 and contiguous
     """
-
-    x: np.ndarray
-    frozen: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
 
     def tensors(self) -> list[Tensor]:
         """Inputs, frozen features, targets and weights as tensors that share the memory."""
@@ -148,6 +146,12 @@ class Shape:
     @property
     def compilable(self) -> bool:
         return bool((self.plan[:, :3] > UNKNOWN[0]).all() and (self.head_codes > UNKNOWN[0]).all())
+
+    def compiled(self) -> training.Shape:
+        """The same for the compiled engine."""
+        nodal, pool, activation = self.head_codes.tolist()
+        head = nodal, pool, activation
+        return training.Shape(self.plan, self.widths, head, self.n_frozen, self.n_outputs)
 
     def blocks(self, theta: Any) -> list[list[_Views]]:
         layers: list[list[_Views]] = [[] for _ in self.widths]
@@ -267,60 +271,42 @@ def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
     return np.arange(n_batches + 1, dtype=np.int64) * n_rows // n_batches
 
 
-class CompiledEngine:
-    def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
-        from .kernels import cpu_training
+def compiled_settings(shape: Shape, settings: TuningSettings) -> training.Settings:
+    """What the compiled engine is to do in a step; for settings that `is_plain` accepts."""
+    assert isinstance(settings.loss, str)
+    decay, max_norm = shape.decay(settings.weight_decay), settings.max_norm or 0.0
+    return training.Settings(settings.loss, decay, settings.dropout, settings.input_dropout, max_norm)
 
-        self.shape, self.theta, self.train, self.settings = shape, theta, train, settings
-        self.first, self.second = np.zeros_like(theta), np.zeros_like(theta)
-        self.decay = shape.decay(settings.weight_decay)
-        self.bounds = batch_bounds(len(train.x), settings.batch_size)
-        self.step = 0
-        self.run = cpu_training.train_epoch
-        self.loss = LOSS_CODES[settings.loss]  # type: ignore[index]
-        self.moments = np.empty((2, int(shape.widths.sum())), np.float32)
+
+class CompiledEngine:
+    """Epochs as calls of the compiled engine, which change ``theta`` in place."""
+
+    def __init__(self, shape: Shape, theta: np.ndarray, train: TuningData, settings: TuningSettings) -> None:
+        self.shape, self.settings = shape.compiled(), compiled_settings(shape, settings)
+        self.batch_size, self.moving = settings.batch_size, training.State(theta)
+        self.use(train)
 
     def use(self, train: TuningData) -> None:
         """Go on with other rows."""
-        self.train, self.bounds = train, batch_bounds(len(train.x), self.settings.batch_size)
+        self.train, self.bounds = train, batch_bounds(len(train.x), self.batch_size)
 
     def epoch(self, order: np.ndarray, rate: float, seed: int) -> tuple[float, int]:
-        train, settings = self.train, self.settings
-        loss, self.step, skipped = self.run(
-            train.x,
-            train.frozen,
-            train.target,
-            train.weight,
-            order,
-            self.bounds,
-            self.shape.plan,
-            self.shape.widths,
-            self.shape.head_codes,
-            self.theta,
-            self.first,
-            self.second,
-            self.decay,
-            self.step,
-            float(rate),
-            self.loss,
-            np.float32(settings.dropout),
-            np.float32(settings.input_dropout),
-            np.float32(settings.max_norm or 0.0),
-            np.uint64(seed),
-            self.moments,
-        )
-        return loss, skipped
+        moving, batches = self.moving, (order, self.bounds)
+        moving.skipped = 0
+        native().train_epoch(self.shape, self.train, self.settings, moving, batches, rate, seed)
+        return moving.loss, moving.skipped
 
     def state(self) -> dict[str, np.ndarray]:
         """What an epoch goes on from, beside the parameters."""
-        return {"first": self.first, "second": self.second, "step": np.array([self.step])}
+        moving = self.moving
+        return {"first": moving.first, "second": moving.second, "step": np.array([moving.step])}
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Go on from what `state` has said."""
-        step = np.zeros(1, np.int64)
-        for target, name in ((self.first, "first"), (self.second, "second"), (step, "step")):
+        moving, step = self.moving, np.zeros(1, np.int64)
+        for target, name in ((moving.first, "first"), (moving.second, "second"), (step, "step")):
             fill(target, arrays, name)
-        self.step = int(step[0])
+        moving.step = int(step[0])
 
 
 def fill(target: np.ndarray, arrays: Mapping[str, np.ndarray], name: str) -> None:

@@ -132,7 +132,7 @@ def weighted_mean(x: Matrix, weight: Matrix, matrices: Matrices) -> tuple[np.nda
 
 @dataclass(frozen=True)
 class HostMatrices:
-    """Arrays, compiled kernels, and chunks of rows that are spread over threads and added in their order."""
+    """Arrays, the engine, and chunks of rows that are spread over threads and added in their order."""
 
     n_threads: int = 1
 

@@ -1,8 +1,8 @@
 """Many candidates of equal shape trained at once: the search of the POP family.
 
 Candidates start from the same random weights and see the same mini-batches, so that their operators alone
-make the difference. On the CPU each is trained by one compiled call, and the calls are spread over threads,
-or over the workers of a joblib backend.
+make the difference. On the CPU each is trained by one call of the compiled engine, and the calls are spread
+over threads, or over the workers of a joblib backend.
 Operators, losses and optimisers of users go as batched tensor programs through torch, which also run where
 tensors live on another device.
 """
@@ -13,27 +13,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import Any
 
 import numpy as np
 from torch import nn
 
 from .checkpoints import Draft, Interrupted
 from .cluster import n_workers, spread
+from .engine.candidates import Candidate, Schedule
+from .engine.native import native
 from .engines import (
-    LOSS_CODES,
     Shape,
     TuningData,
     TuningSettings,
     assign_block,
     assign_head,
     batch_bounds,
+    compiled_settings,
     fill,
     is_plain,
 )
 from .errors import NotFiniteError
-from .kernels.threads import single_threaded_libraries, stream
-from .kernels.warmup import warm_up
+from .kernels.threads import stream
 from .network import Block, Layer
 from .operators import OperatorSet
 from .population_torch import train_batched
@@ -53,8 +53,6 @@ __all__ = [
     "recall_tally",
     "train_population",
 ]
-
-_CRITERION_CODES = {"accuracy": 0, "brier": 1, "loss": 2}
 
 
 @dataclass(frozen=True)
@@ -203,10 +201,9 @@ def train_population(
 
     found: Iterator[Result | None]
     if is_plain(settings) and all(is_compilable(member, start) for member in members):
-        warm_up("population")
         if n_workers():
             rows = start, train, settings, criterion, seed, validation, Draft()
-            found = spread(_train_elsewhere, [(member, *rows) for member in rest], ended.is_set)
+            found = spread(_train_one, [(member, *rows) for member in rest], ended.is_set)
         else:
             found = stream([partial(one, i) for i in waiting], min(settings.n_threads, len(members)))
     else:
@@ -281,13 +278,6 @@ def modules_of(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, 
     return block, head, Shape([Layer([block])], head, n_features - n_neurons)
 
 
-def _train_elsewhere(*given: Any) -> Result:
-    """As `_train_one` in another process, with the rounding of one thread."""
-    warm_up("population")
-    with single_threaded_libraries():
-        return _train_one(*given)
-
-
 def _train_one(
     member: Member,
     start: Start,
@@ -298,90 +288,24 @@ def _train_one(
     validation: TuningData | None,
     draft: Draft,
 ) -> Result:
-    from .kernels import cpu_population
-
     shape = modules_of(member, start)[2]
-    state = _Candidate.begin(shape, start, seed)
-    kept = draft.recall(_Candidate)
+    state = Candidate.begin(flat_start(shape, start), start.hidden.shape[1], seed)
+    kept = draft.recall(Candidate)
     if kept is not None:
-        state.load(kept, len(settings.epochs))
-    held = validation or TuningData(*(a[:0] for a in (train.x, train.frozen, train.target, train.weight)))
-    schedule = np.array(settings.learning_rates, np.float64), np.array(settings.epochs, np.int64)
-    decay, bounds = shape.decay(settings.weight_decay), batch_bounds(len(train.x), settings.batch_size)
+        for name, values in vars(state).items():
+            fill(values, vars(kept), name)
+    bounds, patience = batch_bounds(len(train.x), settings.batch_size), settings.patience or 0
+    schedule = Schedule(settings.learning_rates, settings.epochs, patience, criterion, bounds)
+    given = shape.compiled(), train, validation, compiled_settings(shape, settings), schedule
     # Where nothing is saved in between, a candidate is one call.
     most = 1 if draft.saves else sum(settings.epochs) + 1
-    while not cpu_population.train_candidate(
-        train.x,
-        train.frozen,
-        train.target,
-        train.weight,
-        held.x,
-        held.frozen,
-        held.target,
-        held.weight,
-        bounds,
-        shape.plan,
-        shape.widths,
-        shape.head_codes,
-        state.theta,
-        state.moments,
-        state.current,
-        state.first,
-        state.second,
-        state.counts,
-        state.scores,
-        state.draws,
-        decay,
-        *schedule,
-        settings.patience or 0,
-        LOSS_CODES[settings.loss],  # type: ignore[index]
-        _CRITERION_CODES[criterion],
-        np.float32(settings.dropout),
-        np.float32(settings.input_dropout),
-        np.float32(settings.max_norm or 0.0),
-        most,
-    ):
+    while not native().train_candidate(*given, state, most):
         draft.offer(lambda: state)
     value, loss = state.scores.tolist()
     if not np.isfinite(state.moments).all():  # a feature that vanishes, as `engines.single` has it
         value = loss = np.nan
     epochs, best_epoch, skipped = (int(n) for n in state.counts[[3, 4, 6]])
     return Score(value, loss, CRITERIA[criterion]), best_epoch, epochs, skipped, state.theta
-
-
-@dataclass
-class _Candidate:
-    """Where the training of one candidate stands, as `kernels.cpu_population.train_candidate` has it."""
-
-    theta: np.ndarray
-    moments: np.ndarray
-    current: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    counts: np.ndarray
-    scores: np.ndarray
-    draws: np.ndarray
-
-    @classmethod
-    def begin(cls, shape: Shape, start: Start, seed: int) -> _Candidate:
-        theta = flat_start(shape, start)
-        return cls(
-            theta,
-            np.zeros((2, start.hidden.shape[1]), np.float32),
-            theta.copy(),
-            np.zeros_like(theta),
-            np.zeros_like(theta),
-            np.array([-1, 0, 0, 0, 0, 0, 0]),
-            np.full(2, np.nan),
-            np.array([seed], np.uint64),
-        )
-
-    def load(self, kept: _Candidate, n_stages: int) -> None:
-        """Go on from what was kept, if that is of the same shape."""
-        for name, values in vars(self).items():
-            fill(values, vars(kept), name)
-        if not -1 <= self.counts[0] <= n_stages or (self.counts[1:] < 0).any():
-            raise ValueError(f"the position {self.counts.tolist()} is not one of the schedule's")
 
 
 def _restored(outcome: Outcome, theta: np.ndarray, start: Start) -> Trained:

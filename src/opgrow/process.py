@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import torch
 
-from .kernels import threads, warmup
+from .kernels import threads
 
 __all__ = ["full_single_precision", "torch_random_state_kept"]
 
@@ -64,7 +64,7 @@ full_single_precision = _Shared(_set_precision)
 
 
 def _locks() -> tuple[threading.Lock, ...]:
-    return warmup._lock, threads._limits.lock, torch_random_state_kept.lock, full_single_precision.lock
+    return threads._limits.lock, torch_random_state_kept.lock, full_single_precision.lock
 
 
 def _close_locks() -> None:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from .cache import Reservation, reserve
+from .engine.native import native
 from .kernels import reference
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
@@ -172,22 +173,19 @@ def draw_weights(
 
 def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
     """Raw features of a draw's candidates for some rows: out (sets, m, n)."""
-    from .kernels import cpu, cpu_activation
-
-    nodal = draw.sets[0].nodal_operator.code
-    pooled = None
-    for j, operator_set in enumerate(draw.sets):
-        codes = operator_set.codes
-        if codes is None:
-            with torch.no_grad():
-                bias = torch.zeros(draw.weight.shape[1])
-                tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), bias
+    known = [codes for s in draw.sets if (codes := s.codes) is not None]
+    if known:
+        whole = out if len(known) == len(draw.sets) else None
+        nodals, pools, activations = zip(*known, strict=True)
+        found = native().search_features(nodals[0], pools, activations, x, draw.weight, whole)
+        if whole is not None:
+            return
+        out[[s.codes is not None for s in draw.sets]] = found
+    with torch.no_grad():
+        tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), torch.zeros(draw.weight.shape[1])
+        for j, operator_set in enumerate(draw.sets):
+            if operator_set.codes is None:
                 out[j] = reference.features(*tensors, operator_set).numpy().T
-            continue
-        if pooled is None:
-            pooled = np.empty((4, draw.weight.shape[1], x.shape[0]), np.float32)
-            cpu.all_pools(nodal, x, draw.weight, pooled)
-        cpu_activation.activate(codes[2], pooled[codes[1]].reshape(-1), out[j].reshape(-1))
 
 
 def chunks(n_rows: int, columns: int) -> list[slice]:

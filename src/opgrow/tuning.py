@@ -17,9 +17,11 @@ import numpy as np
 from torch import nn
 
 from .checkpoints import Draft
+from .engine.native import native
 from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine, fill
 from .kernels import compiled_features
 from .network import NORM_EPSILON, Block, Layer
+from .operators import OperatorSet
 from .scores import Score, evaluate
 
 __all__ = [
@@ -35,6 +37,9 @@ __all__ = [
     "tune",
     "unpack_best",
 ]
+
+#: The neurons of a linear head.
+_LINEAR = OperatorSet("multiplication", "sum", "identity")
 
 
 @dataclass(frozen=True)
@@ -275,11 +280,9 @@ def unpack_best(shape: Shape, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray
 
 
 def _moments(raw: np.ndarray, weight: np.ndarray) -> Moments:
-    total = weight.sum(dtype=np.float64)
-    with np.errstate(all="ignore"):
-        mean = (weight @ raw.astype(np.float64)) / total
-        variance = (weight @ np.square(raw - mean)) / total
-        mean, variance = mean.astype(np.float32), variance.astype(np.float32)
+    raw = np.ascontiguousarray(raw)  # custom operators answer in any layout
+    with np.errstate(over="ignore"):
+        mean, variance = (values.astype(np.float32) for values in native().moments(raw, weight))
     variance[np.isinf(variance)] = np.nan  # as `engines.single`
     return Moments(mean, variance)
 
@@ -316,6 +319,4 @@ def outputs_of(
         if shape.n_frozen:
             features = np.concatenate([parts[-1].frozen, features], axis=1)
         weight, bias = shape.head(theta)
-        if shape.head_set is not None:
-            return compiled_features(features, weight, bias, shape.head_set, n_threads), moments
-        return features @ weight + bias, moments
+        return compiled_features(features, weight, bias, shape.head_set or _LINEAR, n_threads), moments

@@ -28,7 +28,6 @@ from opgrow import (
 from opgrow.callbacks import Callback
 from opgrow.distributed.launch import share_of
 from opgrow.events import EpochFinished, StopGrowth
-from opgrow.kernels.warmup import warm_up
 from opgrow.operators import library
 from opgrow.stream import from_arrays
 
@@ -216,7 +215,6 @@ def start(case: str, rank: int, size: int, folder: Path) -> int:
 def main() -> None:
     """The cases one after the other; "resumed" goes on with what "killed" has left."""
     place = Path(sys.argv[1])
-    warm_up("fit", "shards")
     for item in sys.argv[2:]:
         case, size = item.split(":")
         folder = place / item

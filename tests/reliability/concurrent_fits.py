@@ -60,7 +60,7 @@ def in_children(function: Callable[..., str], arguments: list[Any]) -> list[str]
 
 
 def fork() -> dict[str, Any]:
-    """Children of a process whose threads (of numba, BLAS, OpenMP and opgrow) have run."""
+    """Children of a process whose threads (of BLAS, OpenMP and opgrow) have run."""
     alone = [grown(name) for name in METHODS]
     fitted = [tiny(name).fit(*rows()) for name in METHODS]
     outputs = [predicted(estimator) for estimator in fitted]

@@ -22,7 +22,6 @@ from pathlib import Path
 from sklearn.datasets import make_classification, make_regression
 
 import opgrow
-from opgrow.kernels.warmup import KINDS, warm_up
 
 QUICK = {"epochs": (4, 3), "learning_rates": (0.01, 0.001), "patience": None, "random_state": 3}
 BLOCKS = QUICK | {"n_min": 6, "n_step": 3, "max_neurons": 12, "fine_tune_epochs": 3}
@@ -94,7 +93,6 @@ def tensors(path: Path) -> dict[str, bytes]:
 
 
 def main(kills: int, seed: int, folder: Path) -> None:
-    warm_up(*KINDS)
     rng, names = random.Random(seed), list(FITS)
     rng.shuffle(names)
     wanted: dict[str, tuple[dict[str, bytes], float]] = {}

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from opgrow import HeMLRNClassifier, HeMLRNRegressor
 from opgrow.cli import app
-from opgrow.kernels.warmup import warm_up
 
 EVIL = '<b>colour & "name"</b>'
 QUICK = [
@@ -46,7 +45,6 @@ def refused(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Tables with text and gaps, a model, and the page that was written with it."""
-    warm_up("fit")
     folder = tmp_path_factory.mktemp("report")
     rng = np.random.default_rng(0)
     for name, n in (("train", 90), ("test", 40)):

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 
 from .. import datasets
+from ..engine.blocks import ACTIVATIONS
+from ..engine.native import native
 from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
 from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
-from ..kernels import cpu
 from ..kernels.threads import map_rows, single_threaded_libraries
 from ..network import Block, Layer
 from ..operators import OperatorSet, library
@@ -29,7 +30,7 @@ from ..statistics import Rows
 
 __all__ = ["Row", "measure", "random_rows"]
 
-#: Vector instructions of psi and all four pools, counted from the formulas in `kernels.cpu_math`.
+#: Vector instructions of psi and all four pools, counted from the formulas of the operators.
 _INSTRUCTIONS = {"exponential": 20, "harmonic": 20, "gaussian": 20, "dog": 21}
 
 
@@ -97,17 +98,15 @@ def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
     n, n_inputs, n_neurons = 8192, 512, 40
     x = rng.normal(size=(n, n_inputs)).astype(np.float32)
     weight = rng.uniform(-1, 1, size=(n_inputs, n_neurons)).astype(np.float32)
-    out = np.empty((4, n_neurons, n), np.float32)
     elements = n * n_inputs * n_neurons
     square = rng.normal(size=(1024, 1024)).astype(np.float32)
+    identity = ACTIVATIONS.index("identity")
     source = torch.randn(n, n_inputs, n_neurons)
     target = torch.empty_like(source)
 
     def pools(code: int) -> Callable[[], Any]:
         def rows(start: int, stop: int) -> None:
-            part = np.empty((4, n_neurons, stop - start), np.float32)
-            cpu.all_pools(code, x[start:stop], weight, part)
-            out[:, :, start:stop] = part
+            native().search_features(code, range(4), [identity] * 4, x[start:stop], weight)
 
         return lambda: map_rows(rows, n, 256, n_threads)
 

@@ -24,8 +24,7 @@ class MaxSeconds(Callback):
     seconds : float
         Time that the growth may take. It is looked at after every epoch, search, candidate and step, so what
         is under way still ends. Where a student may follow (``distill``), the networks that it learns from
-        get half of it. Not counted is the compilation of the kernels, which happens once on a machine.
-        A fit that goes on from a checkpoint goes on with the time that it had left.
+        get half of it. A fit that goes on from a checkpoint goes on with the time that it had left.
 
     Examples
     --------

@@ -64,11 +64,9 @@ def _compare(
     from sklearn.preprocessing import StandardScaler
 
     from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
-    from opgrow.kernels.warmup import warm_up
     from opgrow.progress import Progress
 
     classes = task == "classification"
-    warm_up("fit")  # so that the first run does not count the compiler's time as the method's
     rows: list[dict[str, Any]] = []
 
     def measure(name: str, model: Any) -> Any:

@@ -6,7 +6,6 @@ therefore take the same decisions without asking each other.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,6 @@ from torch import Tensor, nn
 
 from ..backends import HostBackend, HostPart, Problem, sample_rows
 from ..engines import TuningSettings
-from ..kernels.warmup import warm_up
 from ..network import Block, Layer
 from ..preparation import moments
 from ..scaling import Scaling
@@ -175,19 +173,6 @@ class DistributedBackend:
     @property
     def matrices(self) -> Any:
         raise NotImplementedError("closed-form fits of PLN and BLS do not run on several ranks")
-
-    def warm_up(self) -> None:
-        """One rank of each machine compiles, if that has to be, and the others read what it has compiled."""
-        first = int(os.environ.get("LOCAL_RANK", self.group.rank)) == 0
-        if first:
-            self._warm_up()
-        self.group.numbers(0, "sizes")
-        if not first:
-            self._warm_up()
-
-    def _warm_up(self) -> None:
-        self.inner.warm_up()
-        warm_up("shards")
 
     def running(self) -> AbstractContextManager[None]:
         return self.inner.running()

@@ -2,9 +2,9 @@
 
 Kernels compute tiles of rows, and the sums of a tile or a chunk depend in their last bits on the rows in it.
 All rows, in the order of the ranks, are therefore cut into a fixed number of cells of equal size; no tile and
-no chunk crosses their borders, and sums over cells are in double precision. Where shards end at borders of
-cells, as those of 1, 2, 4 and 8 ranks with equal shares do, the number of ranks shows in the last bits of
-double precision only. Training would let larger differences grow.
+no chunk crosses their borders. Sums over cells are in double precision, and are added in pairs, pairs of
+pairs and so on, within a rank and between ranks that share memory. Where shards end at borders of cells, as
+those of 1, 2, 4 and 8 ranks with equal shares do, no bit of these sums shows the number of ranks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from ..backends import HostPart, block_outputs, sample_rows
+from ..engine.native import native
+from ..engine.shards import pairwise_sum
 from ..network import Block
 from ..statistics import Rows
 
@@ -25,10 +27,9 @@ CELLS = 8
 
 
 def cell_cuts(numbers: np.ndarray, total_rows: int) -> tuple[int, ...]:
-    """Where in ``numbers``, sorted numbers among ``total_rows`` rows, cells begin, but for the first."""
+    """Where in ``numbers``, sorted numbers among ``total_rows`` rows, each cell begins, but for the first."""
     borders = [total_rows * cell // CELLS for cell in range(1, CELLS)]
-    found = np.unique(np.searchsorted(numbers, borders))
-    return tuple(int(cut) for cut in found if 0 < cut < len(numbers))
+    return tuple(np.searchsorted(numbers, borders).tolist())
 
 
 @dataclass
@@ -38,7 +39,7 @@ class CellPart(HostPart):
     cuts: tuple[int, ...] = ()
 
     def cells(self) -> Iterator[slice]:
-        """The rows of each cell that are here."""
+        """The rows of each cell that are here, which may be none."""
         return (slice(start, stop) for start, stop in pairwise([0, *self.cuts, len(self.x)]))
 
     def rows(self) -> Rows:
@@ -46,7 +47,16 @@ class CellPart(HostPart):
 
     def by_cells(self, function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
         """A function of rows, applied to those of each cell."""
-        return np.concatenate([function(x[cell]) for cell in self.cells()])
+        parts = [function(x[cell]) for cell in self.cells() if cell.start < cell.stop]
+        return np.concatenate(parts) if parts else function(x)
+
+    def sum_cells(self, function: Callable[[slice], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """The sum of a function of each cell; it is 0 for those without rows."""
+        parts = np.zeros((len(self.cuts) + 1, *shape))
+        for part, cell in zip(parts, self.cells(), strict=True):
+            if cell.start < cell.stop:
+                part[:] = function(cell)
+        return pairwise_sum(parts)
 
     def accept(self, block: Block) -> None:
         new = self.by_cells(lambda x: block_outputs(block, x, self.n_threads), self.x)
@@ -63,10 +73,9 @@ class CellPart(HostPart):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         size, found = sample_rows(self.n_outputs), []
         for cell in self.cells():
-            if cell.start >= size:
-                break
+            if cell.start >= min(size, cell.stop):
+                continue
             features = [self.accepted[cell], block_outputs(block, self.x[cell], self.n_threads)]
-            found.append(
-                np.concatenate(features, axis=1) @ weight.astype(np.float32) + bias.astype(np.float32)
-            )
+            sums = native().product(np.concatenate(features, axis=1), weight.astype(np.float32, order="C"))
+            found.append(sums + bias.astype(np.float32))
         return np.concatenate(found)[:size], self.target[:size], self.weight[:size]

@@ -18,6 +18,7 @@ from ..checkpoints.folder import Folder, claimed, working
 from ..checkpoints.identity import Identity
 from ..checkpoints.interruption import Interruption
 from ..checkpoints.records import Record, parse_record, read_content
+from .hashing import checksum
 
 if TYPE_CHECKING:
     from .ranks import SharedRanks
@@ -76,11 +77,9 @@ def opened_together(
 
 def digest(array: np.ndarray, first: int) -> np.ndarray:
     """One number (1,) for rows whose numbers begin with ``first``; that of all rows is the wrapping sum."""
-    from ..kernels import cpu_shards
-
     total = np.zeros(1, np.int64)
     matrix = array.reshape(len(array), -1)
     for start in range(0, len(matrix), _ROWS):
         words = np.ascontiguousarray(matrix[start : start + _ROWS], np.float64).view(np.uint64)
-        cpu_shards.digest_rows(words, first + start, total)
+        total += checksum(words, first + start)
     return total

@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ..engine.shards import pairwise_sum
 from .memory import MemoryLine, create_file, possible
 
 __all__ = ["Group", "LostRank"]
@@ -75,7 +76,7 @@ class Group:
     def sum_(self, tensor: Tensor, purpose: str) -> Tensor:
         """Add up a tensor over ranks, in place."""
         with self._sending(purpose, tensor):
-            if not self._in_memory(tensor, lambda parts: parts.sum(axis=0)):
+            if not self._in_memory(tensor, pairwise_sum):
                 dist.all_reduce(tensor, group=self._group)
         return tensor
 

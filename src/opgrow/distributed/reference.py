@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from .. import kernels
+from ..engine.native import native
+from ..engine.shards import FROZEN, HIDDEN, INPUTS
 from ..engines import ReferenceEngine, Shape, TuningData, TuningSettings
 from ..network import NORM_EPSILON
 from ..scores import row_losses
@@ -58,7 +60,7 @@ class ShardReference(ReferenceEngine):
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         size = self.settings.batch_size
-        batches = draw_epoch(self.numbers, self.cuts, self.total_rows, size, 1, seed, self.group)
+        batches = draw_epoch(self.numbers, self.cuts, self.total_rows, size, seed, self.group)
         total, n_batches, skipped = 0.0, 0, 0
         for batch in batches:
             self.optimizer.zero_grad()
@@ -84,9 +86,18 @@ class ShardReference(ReferenceEngine):
         index = torch.from_numpy(rows).to(self.theta.device)
         x, frozen, target, weight = (tensor[index] for tensor in self.data)
         settings, sets = self.settings, iter(self.shape.sets)
-        states = self._states(rows, seed)
-        x = _dropout(x, settings.input_dropout, states)
-        frozen = _dropout(frozen, settings.dropout, states)
+        numbers, done = self.numbers[rows], 0
+
+        def dropped(values: Tensor, side: int, rate: float) -> Tensor:
+            """Dropout as the compiled steps have it, from the numbers of the rows."""
+            if rate <= 0 or not values.numel():
+                return values
+            columns = (done if side == HIDDEN else 0, values.shape[1])
+            keep = native().keep(seed, side, numbers, columns, rate)
+            return values * torch.from_numpy(keep).to(values.device)
+
+        x = dropped(x, INPUTS, settings.input_dropout)
+        frozen = dropped(frozen, FROZEN, settings.dropout)
         for layer in self.layers:
             raw = torch.cat([kernels.features(x, w, b, next(sets)) for w, b, _, _ in layer], dim=1)
             scale, shift = (torch.cat([block[i] for block in layer]) for i in (2, 3))
@@ -94,30 +105,12 @@ class ShardReference(ReferenceEngine):
             mean, square = _Added.apply(sums, self.group) / count
             variance = (square - mean.square()).clamp_min(0.0)
             normal = (raw - mean.float()) / torch.sqrt(variance.float() + NORM_EPSILON)
-            x = _dropout(normal * scale + shift, settings.dropout, states)
+            x = dropped(normal * scale + shift, HIDDEN, settings.dropout)
+            done += x.shape[1]
         weight_out, bias_out = self.head
         outputs = torch.cat([frozen, x], dim=1) @ weight_out + bias_out
         return (row_losses(settings.loss, outputs, target) * weight).sum() / count
 
-    def _states(self, rows: np.ndarray, seed: int) -> np.ndarray:
-        from ..kernels import cpu_shards
-
-        states = np.empty(len(rows), np.uint64)
-        cpu_shards.seed_rows(self.numbers[rows], np.uint64(seed), states)
-        return states
-
 
 def _grad(parameter: Tensor) -> Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-
-
-def _dropout(x: Tensor, rate: float, states: np.ndarray) -> Tensor:
-    """Dropout by the rows' own random numbers, as the compiled steps draw them."""
-    if rate <= 0 or not x.numel():
-        return x
-    from ..kernels import cpu_shards
-
-    n, width = x.shape
-    keep = np.empty(n * width, np.float32)
-    cpu_shards.drop_out(np.ones_like(keep), width, n, states, np.float32(rate), keep)
-    return x * torch.from_numpy(keep.reshape(width, n).T).to(x.device)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ..engine.native import native
 from ..engines import Moments, Shape, TuningSettings, is_plain
 from ..kernels import compiled_features
 from ..network import NORM_EPSILON, Layer
@@ -53,15 +54,19 @@ class ShardSession(FlatParameters):
 
     def score(self) -> Score:
         """The score with statistics of all training rows."""
-        part, total = self.parts[-1], np.zeros(2)
+        part = self.parts[-1]
+        weight, bias = self.shape.head(self.theta)
+
+        def of_cell(cell: slice) -> np.ndarray:
+            target, share = part.inner.target[cell], part.inner.weight[cell]
+            seen = np.concatenate([part.inner.accepted[cell], features[cell]], axis=1)
+            outputs = native().product(seen, weight) + bias
+            found = evaluate(self.criterion, self.settings.loss, outputs, target, share)
+            return np.array([found.value, found.loss]) * share.sum(dtype=np.float64)
+
         with np.errstate(all="ignore"):
             features = self._features()
-            weight, bias = self.shape.head(self.theta)
-            for cell in part.inner.cells():
-                target, share = part.inner.target[cell], part.inner.weight[cell]
-                seen = np.concatenate([part.inner.accepted[cell], features[cell]], axis=1)
-                found = evaluate(self.criterion, self.settings.loss, seen @ weight + bias, target, share)
-                total += np.array([found.value, found.loss]) * share.sum(dtype=np.float64)
+            total = part.inner.sum_cells(of_cell, (2,))
         value, loss = self.group.sum(total, "scores of epochs") / part.total_weight
         return Score(float(value), float(loss), CRITERIA[self.criterion])
 
@@ -90,10 +95,11 @@ class ShardSession(FlatParameters):
         return inputs[-1]
 
     def _find_moments(self, raw: np.ndarray, train: CellPart) -> Moments:
-        sums = np.zeros((2, raw.shape[1]))
-        for cell in train.cells():
-            values, weight = raw[cell].astype(np.float64), train.weight[cell]
-            sums += [weight @ values, weight @ np.square(values)]
+        def of_cell(cell: slice) -> np.ndarray:
+            values, weight = raw[cell], train.weight[cell]
+            return np.stack([native().column_sums(values, weight, power=power) for power in (1, 2)])
+
+        sums = train.sum_cells(of_cell, (2, raw.shape[1]))
         mean, square = self.group.sum(sums, "statistics of features") / self.parts[0].total_weight
         variance = np.maximum(square - np.square(mean), 0.0).astype(np.float32)
         variance[np.isinf(variance)] = np.nan  # as `engines.single`

@@ -38,6 +38,7 @@ from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
+from ..prediction import network_outputs
 from ..preparation import (
     as_array,
     as_numbers,
@@ -68,7 +69,6 @@ __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_we
 
 #: Below this many rows a validation split decides by luck; scores are then taken on the training data.
 MIN_VALIDATION_ROWS = 8
-_PREDICT_ROWS = 1 << 15
 #: Rows by which a student is validated, at most.
 _STUDENT_ROWS = 1 << 13
 #: Parameters that say where and how a network grows, and not which.
@@ -395,7 +395,6 @@ class GrowingEstimator(BaseEstimator):
             from ..progress import Progress
 
             callbacks = [*callbacks, Progress()]
-        backend.warm_up()
         n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
         listeners = _Listeners(callbacks, n_networks)
         steps: dict[int, list[GrowthStep]] = {}
@@ -554,12 +553,7 @@ class GrowingEstimator(BaseEstimator):
     def _network_outputs(self, network: Network, x: np.ndarray) -> np.ndarray:
         device = prediction_device(self.device, x.size)
         network = network if device.type == "cpu" else deepcopy(network).to(device)
-        with torch.no_grad():
-            parts = [
-                network(torch.from_numpy(np.array(x[start : start + _PREDICT_ROWS])).to(device)).cpu()
-                for start in range(0, len(x), _PREDICT_ROWS)
-            ]
-        return torch.cat(parts).numpy()
+        return network_outputs(network, x)
 
     def save(self, path: Any, *, sample: bool = True) -> None:
         """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.

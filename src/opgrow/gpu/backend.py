@@ -28,15 +28,15 @@ __all__ = ["DeviceBackend"]
 
 
 class DeviceBackend:
-    """Rows on a torch device, or streamed through it; kernels in Triton."""
+    """Rows on a torch device, or streamed through it; kernels in Triton.
+
+    Triton compiles each kernel as it is first needed, and keeps it on disk.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = indexed(device)
         self.matrices = DeviceMatrices(self.device)
         self._sources: dict[int, tuple[Problem, Source]] = {}
-
-    def warm_up(self) -> None:
-        """Triton compiles each kernel as it is first needed, and keeps it on disk."""
 
     def running(self) -> AbstractContextManager[None]:
         return full_single_precision()

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ..checkpoints import Draft
+from ..engine.candidates import EVERY
 from ..engines import Shape, TuningSettings, fill
-from ..kernels.cpu_population import EVERY
 from ..population import Member, Outcome, Start, Tally, flat_start, modules_of
 from ..scores import CRITERIA, Score
 from .memory import free_bytes

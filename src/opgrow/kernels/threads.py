@@ -1,9 +1,8 @@
-"""Work spread over a pool of Python threads; the kernels release the GIL.
+"""Work spread over a pool of Python threads; the engine releases the GIL.
 
-Two habits keep several fits in one process, or many processes on one machine, from fighting each other:
-numba's own ``parallel=True`` is not used (its default threading layer ends the process when two threads
-fit at the same time), and while a fit runs, BLAS and torch use one thread each. Their threads wait for
-each other by spinning, which under contention makes a microsecond's work take a second.
+While a fit runs, BLAS and torch use one thread each, so that several fits in one process, or many processes
+on one machine, do not fight each other: their threads wait for each other by spinning, which under
+contention makes a microsecond's work take a second.
 """
 
 from __future__ import annotations

@@ -1,0 +1,165 @@
+/* Gradients of pooled nodal operators; see gradients.h.
+ *
+ * Sums over the rows of a batch run over tiles first and lanes last, for matrix products from row to row: the order
+ * follows from the batch alone.
+ */
+#include "gradients.h"
+
+#define OG_BODY "gradients_body.h"
+#define OG_NEAR 0
+#define OG_WAY _far
+#include "for_nodals.h"
+#undef OG_NEAR
+#undef OG_WAY
+#define OG_NEAR 1
+#define OG_WAY _near
+#include "for_nodals.h"
+
+typedef void (*gradient_function)(
+    const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict);
+typedef void (*back_function)(
+    const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict, float *restrict);
+typedef void (*slopes_function)(
+    const float *restrict, const float *restrict, float *restrict, float *restrict);
+
+#define OG_THREE(nodal, way) {sum_##nodal##way, correlation1_##nodal##way, correlation2_##nodal##way},
+#define OG_THREE_BACK(nodal, way) {sum_back_##nodal##way, correlation1_back_##nodal##way, correlation2_back_##nodal##way},
+#define OG_FAR_FUNCTIONS(nodal) OG_THREE(nodal, _far)
+#define OG_NEAR_FUNCTIONS(nodal) OG_THREE(nodal, _near)
+#define OG_FAR_BACK(nodal) OG_THREE_BACK(nodal, _far)
+#define OG_NEAR_BACK(nodal) OG_THREE_BACK(nodal, _near)
+#define OG_SLOPES_NAME(nodal) slopes_##nodal##_far,
+/* [near][nodal] */
+static const gradient_function gradients[2][OG_N_NODALS][3] = {
+    {OG_FOR_NODALS(OG_FAR_FUNCTIONS)}, {OG_FOR_NODALS(OG_NEAR_FUNCTIONS)}};
+static const back_function gradients_back[2][OG_N_NODALS][3] = {
+    {OG_FOR_NODALS(OG_FAR_BACK)}, {OG_FOR_NODALS(OG_NEAR_BACK)}};
+static const slopes_function slopes[OG_N_NODALS] = {OG_FOR_NODALS(OG_SLOPES_NAME)};
+
+/* by_weight[k][i] = the sum over rows of y[k] (or its square) times grad[i], with neurons as lanes; grads [row][lane]
+ * is one group of OG_LANES neurons, of which `width` exist. */
+static void product_gradient(
+    int64_t n_tiles, const float *restrict y, int64_t y_stride, int64_t n_inputs, int squared,
+    const float *restrict grads, int64_t grads_stride, int64_t width, float *restrict by_weight, int64_t n_neurons)
+{
+    for (int64_t k = 0; k < n_inputs; k += 4) {
+        float sums[4][OG_LANES] = {{0}};
+        int64_t others = og_min(4, n_inputs - k);
+        /* Beyond the last input the last one is taken again, and not stored. */
+        int64_t k1 = others > 1 ? k + 1 : k, k2 = others > 2 ? k + 2 : k, k3 = others > 3 ? k + 3 : k;
+        for (int64_t t = 0; t < n_tiles; t++) {
+            const float *tile = y + t * y_stride;
+            const float *g = grads + t * OG_LANES * grads_stride;
+            for (int64_t r = 0; r < OG_LANES; r++) {
+                float a = tile[k * OG_LANES + r], b = tile[k1 * OG_LANES + r];
+                float c = tile[k2 * OG_LANES + r], d = tile[k3 * OG_LANES + r];
+                if (squared)
+                    a *= a, b *= b, c *= c, d *= d;
+                OG_EACH_LANE(l) {
+                    float value = g[r * grads_stride + l];
+                    sums[0][l] = OG_FMA(a, value, sums[0][l]);
+                    sums[1][l] = OG_FMA(b, value, sums[1][l]);
+                    sums[2][l] = OG_FMA(c, value, sums[2][l]);
+                    sums[3][l] = OG_FMA(d, value, sums[3][l]);
+                }
+            }
+        }
+        for (int64_t u = 0; u < others; u++)
+            memcpy(by_weight + (k + u) * n_neurons, sums[u], sizeof(float) * (size_t)width);
+    }
+}
+
+/* Multiplication and quadratic under the sum: their gradients are matrix products. */
+static void product_backward(
+    int64_t nodal, int64_t n_tiles, const float *y, int64_t y_stride, const float *weight, int64_t n_inputs,
+    int64_t n_neurons, const float *grad, int64_t grad_stride, float *by_weight, float *back, int64_t back_stride,
+    float *room)
+{
+    int64_t width = og_tiles(n_neurons) * OG_LANES;
+    float *by_input = room, *grads = room + n_inputs * OG_LANES;
+    memset(grads, 0, sizeof(float) * (size_t)(n_tiles * OG_LANES * width));
+    for (int64_t t = 0; t < n_tiles; t++)
+        for (int64_t i = 0; i < n_neurons; i++)
+            OG_EACH_LANE(l) grads[(t * OG_LANES + l) * width + i] = grad[t * grad_stride + i * OG_LANES + l];
+    for (int64_t i = 0; i < n_neurons; i += OG_LANES)
+        product_gradient(
+            n_tiles, y, y_stride, n_inputs, nodal == OG_QUADRATIC, grads + i, width, og_min(OG_LANES, n_neurons - i),
+            by_weight + i, n_neurons);
+    if (!back)
+        return;
+    for (int64_t t = 0; t < n_tiles; t++) {
+        float *to = back + t * back_stride;
+        const float *tile = y + t * y_stride;
+        OG_NAME(og_pool_tile)(
+            OG_MULTIPLICATION, OG_SUM, grad + t * grad_stride, NULL, weight, n_neurons, n_inputs, by_input, NULL);
+        if (nodal == OG_QUADRATIC) {
+            for (int64_t j = 0; j < n_inputs * OG_LANES; j++)
+                to[j] = OG_FMA(2.0f * tile[j], by_input[j], to[j]);
+        } else {
+            for (int64_t j = 0; j < n_inputs * OG_LANES; j++)
+                to[j] += by_input[j];
+        }
+    }
+}
+
+/* The gradient of a maximum goes to the one input that has it. */
+static void maximum_backward(
+    int64_t nodal, const float *y, const float *weight, int64_t n_inputs, int64_t n_neurons, const int32_t *where,
+    const float *grad, float *by_weight, float *back)
+{
+    (void)n_inputs;
+    for (int64_t i = 0; i < n_neurons; i++) {
+        float inputs[OG_LANES], weights[OG_LANES], slope[OG_LANES], by_input[OG_LANES];
+        const int32_t *at = where + i * OG_LANES;
+        const float *g = grad + i * OG_LANES;
+        OG_EACH_LANE(l) inputs[l] = y[(int64_t)at[l] * OG_LANES + l];
+        OG_EACH_LANE(l) weights[l] = weight[at[l] * n_neurons + i];
+        slopes[nodal](inputs, weights, slope, by_input);
+        OG_EACH_LANE(l) {
+            float *to = by_weight + at[l] * n_neurons + i;
+            *to = OG_FMA(g[l], slope[l], *to);
+        }
+        if (back)
+            OG_EACH_LANE(l) {
+                float *to = back + (int64_t)at[l] * OG_LANES + l;
+                *to = OG_FMA(g[l], by_input[l], *to);
+            }
+    }
+}
+
+void OG_NAME(og_pool_backward)(
+    int64_t nodal, int64_t pool, int64_t n_tiles, const float *y, int64_t y_stride, const float *reach,
+    const float *weight, int64_t n_inputs, int64_t n_neurons, const int32_t *where, const float *grad, int64_t grad_stride,
+    float *by_weight, float *back, int64_t back_stride, float *room)
+{
+    if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC)) {
+        product_backward(
+            nodal, n_tiles, y, y_stride, weight, n_inputs, n_neurons, grad, grad_stride, by_weight, back, back_stride,
+            room);
+        return;
+    }
+    if (pool == OG_MAXIMUM) {
+        memset(by_weight, 0, sizeof(float) * (size_t)(n_inputs * n_neurons));
+        for (int64_t t = 0; t < n_tiles; t++)
+            maximum_backward(
+                nodal, y + t * y_stride, weight, n_inputs, n_neurons, where + t * n_neurons * OG_LANES,
+                grad + t * grad_stride, by_weight, back ? back + t * back_stride : NULL);
+        return;
+    }
+    float *sums = room, *w = room + n_inputs * OG_LANES;
+    for (int64_t i = 0; i < n_neurons; i++) {
+        memset(sums, 0, sizeof(float) * (size_t)(n_inputs * OG_LANES));
+        for (int64_t k = 0; k < n_inputs; k++)
+            w[k] = weight[k * n_neurons + i];
+        for (int64_t t = 0; t < n_tiles; t++) {
+            const float *tile = y + t * y_stride, *g = grad + t * grad_stride + i * OG_LANES;
+            int near = OG_NAME(og_is_near)(w, reach + t * n_inputs, n_inputs);
+            if (back)
+                gradients_back[near][nodal][pool](tile, w, g, n_inputs, sums, back + t * back_stride);
+            else
+                gradients[near][nodal][pool](tile, w, g, n_inputs, sums);
+        }
+        for (int64_t k = 0; k < n_inputs; k++)
+            by_weight[k * n_neurons + i] = og_lane_sum(sums + k * OG_LANES);
+    }
+}

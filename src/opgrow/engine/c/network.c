@@ -1,0 +1,270 @@
+/* Prediction of a whole network; see network.h.
+ *
+ * Rows are taken BATCH tiles at a time, so that weights are read once for all of them, and a few rows one by one, with
+ * neurons as lanes. The arithmetic of a row is the same in both.
+ */
+#include "network.h"
+#include "pools.h"
+
+#define BATCH 8
+/* Bytes of weights that stay in the cache while the tiles of a batch go over them. */
+#define CACHED 65536
+/* Beyond so many bounds a squashed input is the bound, in single precision; farther, squares overflow. */
+#define FARTHEST 1e4
+
+static int64_t rounded(int64_t n)
+{
+    return og_tiles(n) * OG_LANES;
+}
+
+static int64_t total_width(const og_network *network)
+{
+    int64_t width = 0;
+    const int64_t *block = network->plan;
+    for (int64_t layer = 0; layer < network->n_layers; layer++)
+        for (int64_t b = 0; b < network->layers[layer]; b++, block += OG_PLAN)
+            width += rounded(block[OG_NEURONS]);
+    return width;
+}
+
+static int64_t widest(const og_network *network)
+{
+    int64_t most = network->n_inputs, blocks = 1;
+    for (int64_t layer = 0; layer < network->n_layers; layer++)
+        blocks += network->layers[layer];
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t *block = network->plan + b * OG_PLAN;
+        most = block[OG_NEURONS] > most ? block[OG_NEURONS] : most;
+        most = block[OG_INPUTS] > most ? block[OG_INPUTS] : most;
+    }
+    return rounded(most);
+}
+
+int64_t OG_NAME(og_predict_room)(const og_network *network)
+{
+    int64_t most = widest(network);
+    /* inputs and features of a batch; places of maxima; reach; a row as it comes; outputs in double precision */
+    return OG_LANES * BATCH * (network->n_inputs + total_width(network)) + OG_LANES * most + 2 * most
+        + OG_LANES * 2 * (rounded(network->n_outputs) + 2);
+}
+
+/* (x - mean) / scale, squashed, of one row; in double precision until it is done. */
+static void standardize(const og_network *network, const void *x, int64_t is_double, int64_t row, int64_t stride, float *out)
+{
+    int64_t n = network->n_inputs;
+    const double *mean = network->input_mean, *scale = network->input_scale;
+    const float *singles = (const float *)x + row * stride;
+    const double *doubles = (const double *)x + row * stride;
+    double bound = network->input_bound;
+    if (is_double && bound > 0.0) {
+        for (int64_t k = 0; k < n; k++) {
+            double z = (doubles[k] - mean[k]) / scale[k];
+            z = -FARTHEST * bound > z ? -FARTHEST * bound : z;
+            z = FARTHEST * bound < z ? FARTHEST * bound : z;
+            out[k] = (float)(z / __builtin_sqrt(1.0 + (z / bound) * (z / bound)));
+        }
+    } else if (is_double) {
+        for (int64_t k = 0; k < n; k++)
+            out[k] = (float)((doubles[k] - mean[k]) / scale[k]);
+    } else if (bound > 0.0) {
+        for (int64_t k = 0; k < n; k++) {
+            double z = ((double)singles[k] - mean[k]) / scale[k];
+            z = -FARTHEST * bound > z ? -FARTHEST * bound : z;
+            z = FARTHEST * bound < z ? FARTHEST * bound : z;
+            out[k] = (float)(z / __builtin_sqrt(1.0 + (z / bound) * (z / bound)));
+        }
+    } else {
+        for (int64_t k = 0; k < n; k++)
+            out[k] = (float)(((double)singles[k] - mean[k]) / scale[k]);
+    }
+}
+
+/* Divide values [neuron] at a distance of `step` by their Euclidean norm; zeros stay. Dividing by the largest first keeps
+ * squares from overflowing or vanishing. */
+static void unit_norm(float *values, int64_t n, int64_t step)
+{
+    float largest = 0.0f;
+    double squares = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        largest = og_abs(values[i * step]) > largest ? og_abs(values[i * step]) : largest;
+    if (largest > 0.0f)
+        for (int64_t i = 0; i < n; i++)
+            values[i * step] /= largest;
+    for (int64_t i = 0; i < n; i++)
+        squares = OG_FMA_DOUBLE(values[i * step], values[i * step], squares);
+    float norm = (float)__builtin_sqrt(squares);
+    if (squares == 0.0)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        values[i * step] /= norm;
+}
+
+/* What comes after the pool, for values [neuron][width]: bias, activation and norm. width is OG_LANES, or 1 with the number
+ * of neurons rounded up. */
+static void finish_block(const og_network *network, const int64_t *block, int64_t width, float *values)
+{
+    int64_t d = block[OG_NEURONS], padded = rounded(d), n = width == 1 ? padded : d * width;
+    const float *bias = network->values + block[OG_OFFSET] + d * block[OG_INPUTS];
+    const float *mean = bias + padded, *factor = mean + padded, *shift = factor + padded;
+    if (width == 1) {
+        for (int64_t i = 0; i < padded; i++)
+            values[i] += bias[i];
+    } else {
+        for (int64_t i = 0; i < d; i++)
+            OG_EACH_LANE(l) values[i * OG_LANES + l] += bias[i];
+    }
+    if (block[OG_NORM] == OG_UNIT_NORM)
+        for (int64_t l = 0; l < width; l++)
+            unit_norm(values + l, d, width);
+    OG_NAME(og_activate)(block[OG_ACTIVATION_CODE], values, values, n);
+    if (block[OG_NORM] != OG_BATCH_NORM)
+        return;
+    if (width == 1) {
+        for (int64_t i = 0; i < padded; i++)
+            values[i] = OG_FMA(values[i] - mean[i], factor[i], shift[i]);
+    } else {
+        for (int64_t i = 0; i < d; i++)
+            OG_EACH_LANE(l)
+                values[i * OG_LANES + l] = OG_FMA(values[i * OG_LANES + l] - mean[i], factor[i], shift[i]);
+    }
+}
+
+static double finish_output(const og_network *network, int64_t c, double value)
+{
+    if (network->output_scale)
+        value = value * network->output_scale[c] + network->output_mean[c];
+    if (network->output_low) {
+        value = network->output_low[c] > value ? network->output_low[c] : value;
+        value = network->output_high[c] < value ? network->output_high[c] : value;
+    }
+    return value;
+}
+
+/* Values [neuron][lane] of a block for all tiles of a batch; stride is the distance of tiles in `from` and `to`. */
+static void block_tiles(
+    const og_network *network, const int64_t *block, int64_t tiles, const float *from, int64_t from_stride, float *to,
+    int64_t to_stride, float *reach, int32_t *where)
+{
+    int64_t n = block[OG_INPUTS], d = block[OG_NEURONS], nodal = block[OG_NODAL_CODE];
+    int64_t group = CACHED / (n * (int64_t)sizeof(float)) / 4 * 4;
+    group = group < 4 ? 4 : group;
+    const float *weight = network->values + block[OG_OFFSET];
+    for (int64_t i = 0; i < d; i += group)
+        for (int64_t t = 0; t < tiles; t++) {
+            if (i == 0 || tiles > 1)
+                OG_NAME(og_reach)(nodal, from + t * from_stride, n, reach);
+            OG_NAME(og_pool_tile)(
+                nodal, block[OG_POOL_CODE], from + t * from_stride, reach, weight + i * n, n, og_min(group, d - i),
+                to + t * to_stride + i * OG_LANES, where);
+        }
+    for (int64_t t = 0; t < tiles; t++)
+        finish_block(network, block, OG_LANES, to + t * to_stride);
+}
+
+static void predict_tiles(
+    const og_network *network, const void *x, int64_t is_double, int64_t x_stride, int64_t start, int64_t n_rows,
+    double *out, float *room)
+{
+    int64_t n = network->n_inputs, n_outputs = network->n_outputs, width = total_width(network), most = widest(network);
+    int64_t tiles = og_tiles(n_rows), input_stride = n * OG_LANES, stride = width * OG_LANES;
+    float *inputs = room, *features = inputs + BATCH * input_stride, *places = features + BATCH * stride;
+    float *reach = places + OG_LANES * most, *row = reach + most;
+    int32_t *where = (int32_t *)places;
+    if (n_rows < tiles * OG_LANES)
+        memset(inputs + (tiles - 1) * input_stride, 0, sizeof(float) * (size_t)input_stride);
+    for (int64_t r = 0; r < n_rows; r++) {
+        standardize(network, x, is_double, start + r, x_stride, row);
+        float *tile = inputs + r / OG_LANES * input_stride + r % OG_LANES;
+        for (int64_t k = 0; k < n; k++)
+            tile[k * OG_LANES] = row[k];
+    }
+    const float *from = inputs;
+    const int64_t *block = network->plan;
+    int64_t from_stride = input_stride, at = 0;
+    for (int64_t layer = 0; layer < network->n_layers; layer++) {
+        int64_t first = at;
+        for (int64_t b = 0; b < network->layers[layer]; b++, block += OG_PLAN) {
+            block_tiles(network, block, tiles, from, from_stride, features + at * OG_LANES, stride, reach, where);
+            at += block[OG_NEURONS];
+        }
+        from = features + first * OG_LANES;
+        from_stride = stride;
+    }
+    if (network->broad && network->n_layers)
+        from = features;
+    double sums[OG_LANES];
+    if (block[OG_NODAL_CODE] >= 0) {
+        float *values = row + most;
+        for (int64_t t = 0; t < tiles; t++) {
+            block_tiles(network, block, 1, from + t * from_stride, 0, values, 0, reach, where);
+            for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
+                for (int64_t c = 0; c < n_outputs; c++)
+                    out[(start + r) * n_outputs + c] =
+                        finish_output(network, c, (double)values[c * OG_LANES + r % OG_LANES]);
+        }
+        return;
+    }
+    for (int64_t t = 0; t < tiles; t++)
+        for (int64_t c = 0; c < n_outputs; c++) {
+            const float *tile = from + t * from_stride;
+            const float *weight = network->head_weight + c * network->n_features;
+            OG_EACH_LANE(l) sums[l] = 0.0;
+            for (int64_t f = 0; f < network->n_features; f++)
+                OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[f], tile[f * OG_LANES + l], sums[l]);
+            for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
+                out[(start + r) * n_outputs + c] =
+                    finish_output(network, c, sums[r % OG_LANES] + (double)network->head_bias[c]);
+        }
+}
+
+static void predict_row(
+    const og_network *network, const void *x, int64_t is_double, int64_t x_stride, int64_t number, double *out, float *room)
+{
+    int64_t n_outputs = network->n_outputs, most = widest(network), at = 0;
+    float *row = room, *features = row + most, *values = features + total_width(network);
+    standardize(network, x, is_double, number, x_stride, row);
+    const float *from = row;
+    const int64_t *block = network->plan;
+    for (int64_t layer = 0; layer < network->n_layers; layer++) {
+        int64_t first = at;
+        for (int64_t b = 0; b < network->layers[layer]; b++, block += OG_PLAN) {
+            OG_NAME(og_pool_row)(
+                block[OG_NODAL_CODE], block[OG_POOL_CODE], from, network->values + block[OG_LANES_OFFSET],
+                block[OG_INPUTS], block[OG_NEURONS], values);
+            finish_block(network, block, 1, values);
+            memcpy(features + at, values, sizeof(float) * (size_t)block[OG_NEURONS]);
+            at += block[OG_NEURONS];
+        }
+        from = features + first;
+    }
+    if (network->broad && network->n_layers)
+        from = features;
+    if (block[OG_NODAL_CODE] >= 0) {
+        OG_NAME(og_pool_row)(
+            block[OG_NODAL_CODE], block[OG_POOL_CODE], from, network->values + block[OG_LANES_OFFSET], block[OG_INPUTS],
+            n_outputs, values);
+        finish_block(network, block, 1, values);
+        for (int64_t c = 0; c < n_outputs; c++)
+            out[number * n_outputs + c] = finish_output(network, c, (double)values[c]);
+        return;
+    }
+    for (int64_t c = 0; c < n_outputs; c++) {
+        const float *weight = network->head_weight + c * network->n_features;
+        double sum = 0.0;
+        for (int64_t f = 0; f < network->n_features; f++)
+            sum = OG_FMA_DOUBLE(weight[f], from[f], sum);
+        out[number * n_outputs + c] = finish_output(network, c, sum + (double)network->head_bias[c]);
+    }
+}
+
+void OG_NAME(og_predict)(
+    const og_network *network, const void *x, int64_t is_double, int64_t x_stride, int64_t n_rows, double *out,
+    float *room)
+{
+    int64_t start = 0;
+    for (; n_rows - start > 3; start += BATCH * OG_LANES)
+        predict_tiles(
+            network, x, is_double, x_stride, start, og_min(BATCH * OG_LANES, n_rows - start), out, room);
+    for (; start < n_rows; start++)
+        predict_row(network, x, is_double, x_stride, start, out, room);
+}

@@ -1,0 +1,261 @@
+/* Pooled nodal operators and activations: the innermost loops of everything. See pools.h. */
+#include "pools.h"
+
+/* t + psi(y, w). Products are fused into the sum; other values are rounded before they are added. */
+#define OG_ADD(nodal) \
+    OG_INLINE float add_##nodal(float t, float y, float w, int near) \
+    { \
+        int code = code_##nodal; \
+        return code == OG_MULTIPLICATION ? OG_FMA(w, y, t) \
+            : code == OG_QUADRATIC       ? OG_FMA(w, y * y, t) \
+                                         : t + og_##nodal(y, w, near); \
+    }
+/* The largest psi belongs to the largest rank, and `unrank` makes it of that. Where psi grows with the product of weight
+ * and input, that product will do, and psi is computed once. */
+#define OG_RANK_BY_VALUE(nodal) \
+    OG_INLINE float rank_##nodal(float y, float w, int near) \
+    { \
+        return og_##nodal(y, w, near); \
+    } \
+    OG_INLINE float unrank_##nodal(float u) \
+    { \
+        return u; \
+    }
+OG_RANK_BY_VALUE(multiplication)
+OG_RANK_BY_VALUE(harmonic)
+OG_RANK_BY_VALUE(quadratic)
+OG_RANK_BY_VALUE(gaussian)
+OG_RANK_BY_VALUE(dog)
+OG_RANK_BY_VALUE(pygop_quadratic)
+OG_RANK_BY_VALUE(pygop_dog)
+
+OG_INLINE float rank_exponential(float y, float w, int near)
+{
+    (void)near;
+    return (w * OG_LOG2E) * y;
+}
+
+OG_INLINE float unrank_exponential(float u)
+{
+    return og_exp2m1_clamped(u, 0);
+}
+
+#define OG_CODE(nodal) code_##nodal,
+enum { OG_FOR_NODALS(OG_CODE) };
+OG_FOR_NODALS(OG_ADD)
+
+#define OG_BODY "pools_body.h"
+#define OG_LANES_ARE_ROWS 1
+#define OG_NEAR 0
+#define OG_WAY _rows
+#include "for_nodals.h"
+#undef OG_NEAR
+#undef OG_WAY
+#define OG_NEAR 1
+#define OG_WAY _near
+#include "for_nodals.h"
+#undef OG_LANES_ARE_ROWS
+#undef OG_NEAR
+#undef OG_WAY
+#define OG_LANES_ARE_ROWS 0
+#define OG_NEAR 0
+#define OG_WAY _neurons
+#include "for_nodals.h"
+
+typedef void (*pool_function)(const float *restrict, const float *restrict, int64_t, float *restrict);
+typedef void (*maximum_function)(
+    const float *restrict, const float *restrict, int64_t, float *restrict, int32_t *restrict);
+
+#define OG_SUMS(nodal, way) {sum_##nodal##way, correlation1_##nodal##way, correlation2_##nodal##way},
+#define OG_ROWS(nodal) OG_SUMS(nodal, _rows)
+#define OG_NEAR_ROWS(nodal) OG_SUMS(nodal, _near)
+#define OG_NEURONS(nodal) OG_SUMS(nodal, _neurons)
+#define OG_MAXIMUM_ROWS(nodal) maximum_##nodal##_rows,
+#define OG_MAXIMUM_NEAR(nodal) maximum_##nodal##_near,
+#define OG_MAXIMUM_NEURONS(nodal) maximum_##nodal##_neurons,
+#define OG_ALL_ROWS(nodal) all_##nodal##_rows,
+#define OG_ALL_NEAR(nodal) all_##nodal##_near,
+/* [near][nodal] */
+static const pool_function over_rows[2][OG_N_NODALS][3] = {
+    {OG_FOR_NODALS(OG_ROWS)}, {OG_FOR_NODALS(OG_NEAR_ROWS)}};
+static const maximum_function maximum_rows[2][OG_N_NODALS] = {
+    {OG_FOR_NODALS(OG_MAXIMUM_ROWS)}, {OG_FOR_NODALS(OG_MAXIMUM_NEAR)}};
+static const pool_function all_rows[2][OG_N_NODALS] = {
+    {OG_FOR_NODALS(OG_ALL_ROWS)}, {OG_FOR_NODALS(OG_ALL_NEAR)}};
+static const pool_function over_neurons[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_NEURONS)};
+static const maximum_function maximum_neurons[OG_N_NODALS] = {OG_FOR_NODALS(OG_MAXIMUM_NEURONS)};
+
+/* Bounds for the near forms, with room for rounding. */
+#define OG_NEAR_EXPONENT 9.999f
+#define OG_NEAR_ANGLE 1.5707f
+
+void OG_NAME(og_reach)(int64_t nodal, const float *y, int64_t n_inputs, float *reach)
+{
+    int exponential = nodal == OG_EXPONENTIAL, squared = nodal == OG_GAUSSIAN || nodal == OG_DOG;
+    if (!exponential && !squared && nodal != OG_HARMONIC) {
+        for (int64_t k = 0; k < n_inputs; k++)
+            reach[k] = -1.0f;
+        return;
+    }
+    for (int64_t k = 0; k < n_inputs; k++) {
+        float values[OG_LANES], largest = 1e-30f;
+        OG_EACH_LANE(l) values[l] = og_abs(y[k * OG_LANES + l]);
+        for (int width = OG_LANES / 2; width > 0; width /= 2)
+            for (int l = 0; l < width; l++)
+                values[l] = values[l] > values[l + width] ? values[l] : values[l + width];
+        largest = values[0] > largest ? values[0] : largest;
+        reach[k] = (nodal == OG_HARMONIC ? OG_NEAR_ANGLE : OG_NEAR_EXPONENT) / (squared ? largest * largest : largest);
+    }
+}
+
+int OG_NAME(og_is_near)(const float *weight, const float *reach, int64_t n_inputs)
+{
+    int outside = !reach;
+    for (int64_t k = 0; reach && k < n_inputs; k++)
+        outside |= !(og_abs(weight[k]) <= reach[k]);
+    return !outside;
+}
+
+/* Sums of products for four neurons at once, so that inputs are loaded once for all of them. The order of the
+ * additions is that of `sum`. `squared` is a constant where this is inlined. */
+OG_INLINE void four_sums(
+    const float *restrict y, const float *restrict w, int64_t n, int squared, float *restrict out)
+{
+    float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float pa[OG_LANES] = {0}, pb[OG_LANES] = {0}, pc[OG_LANES] = {0}, pd[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++) {
+            float wa = w[k], wb = w[n + k], wc = w[2 * n + k], wd = w[3 * n + k];
+            OG_EACH_LANE(l) {
+                float value = y[k * OG_LANES + l];
+                value = squared ? value * value : value;
+                pa[l] = OG_FMA(wa, value, pa[l]);
+                pb[l] = OG_FMA(wb, value, pb[l]);
+                pc[l] = OG_FMA(wc, value, pc[l]);
+                pd[l] = OG_FMA(wd, value, pd[l]);
+            }
+        }
+        OG_EACH_LANE(l) a[l] += pa[l];
+        OG_EACH_LANE(l) b[l] += pb[l];
+        OG_EACH_LANE(l) c[l] += pc[l];
+        OG_EACH_LANE(l) d[l] += pd[l];
+    }
+    memcpy(out, a, sizeof a);
+    memcpy(out + OG_LANES, b, sizeof b);
+    memcpy(out + 2 * OG_LANES, c, sizeof c);
+    memcpy(out + 3 * OG_LANES, d, sizeof d);
+}
+
+static void four_products(const float *y, const float *w, int64_t n, float *out)
+{
+    four_sums(y, w, n, 0, out);
+}
+
+static void four_squares(const float *y, const float *w, int64_t n, float *out)
+{
+    four_sums(y, w, n, 1, out);
+}
+
+void OG_NAME(og_pool_tile)(
+    int64_t nodal, int64_t pool, const float *y, const float *reach, const float *weight, int64_t n_inputs,
+    int64_t n_neurons, float *out, int32_t *where)
+{
+    int64_t i = 0;
+    if (pool == OG_MAXIMUM) {
+        for (; i < n_neurons; i++) {
+            const float *w = weight + i * n_inputs;
+            maximum_rows[OG_NAME(og_is_near)(w, reach, n_inputs)][nodal](
+                y, w, n_inputs, out + i * OG_LANES, where + i * OG_LANES);
+        }
+        return;
+    }
+    if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC))
+        for (; i + 4 <= n_neurons; i += 4)
+            (nodal == OG_QUADRATIC ? four_squares : four_products)(
+                y, weight + i * n_inputs, n_inputs, out + i * OG_LANES);
+    for (; i < n_neurons; i++) {
+        const float *w = weight + i * n_inputs;
+        over_rows[OG_NAME(og_is_near)(w, reach, n_inputs)][nodal][pool](y, w, n_inputs, out + i * OG_LANES);
+    }
+}
+
+void OG_NAME(og_pool_row)(
+    int64_t nodal, int64_t pool, const float *y, const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    int32_t where[OG_LANES];
+    for (int64_t i = 0; i < n_neurons; i += OG_LANES) {
+        if (pool == OG_MAXIMUM)
+            maximum_neurons[nodal](weight + i * n_inputs, y, n_inputs, out + i, where);
+        else
+            over_neurons[nodal][pool](weight + i * n_inputs, y, n_inputs, out + i);
+    }
+}
+
+void OG_NAME(og_pool_tile_all)(
+    int64_t nodal, const float *y, const float *reach, const float *weight, int64_t n_inputs, float *out)
+{
+    all_rows[OG_NAME(og_is_near)(weight, reach, n_inputs)][nodal](y, weight, n_inputs, out);
+}
+
+#define OG_ACTIVATE(name) \
+    static void activate_##name(const float *x, float *out, int64_t n) \
+    { \
+        for (int64_t j = 0; j < n; j += OG_LANES) { \
+            float values[OG_LANES]; \
+            OG_EACH_LANE(l) values[l] = og_##name(x[j + l]); \
+            memcpy(out + j, values, sizeof values); \
+        } \
+    } \
+    static void backward_##name(const float *restrict x, float *restrict grad, int64_t n) \
+    { \
+        for (int64_t j = 0; j < n; j += OG_LANES) \
+            OG_EACH_LANE(l) grad[j + l] *= og_##name##_slope(x[j + l]); \
+    }
+OG_FOR_ACTIVATIONS(OG_ACTIVATE)
+
+#define OG_ACTIVATE_NAME(name) activate_##name,
+#define OG_BACKWARD_NAME(name) backward_##name,
+static void (*const activations[OG_N_ACTIVATIONS])(const float *, float *, int64_t) = {
+    OG_FOR_ACTIVATIONS(OG_ACTIVATE_NAME)};
+static void (*const slopes[OG_N_ACTIVATIONS])(const float *restrict, float *restrict, int64_t) = {
+    OG_FOR_ACTIVATIONS(OG_BACKWARD_NAME)};
+
+void OG_NAME(og_activate)(int64_t activation, const float *x, float *out, int64_t n)
+{
+    activations[activation](x, out, n);
+}
+
+void OG_NAME(og_activation_backward)(int64_t activation, const float *x, float *grad, int64_t n)
+{
+    if (activation != OG_IDENTITY)
+        slopes[activation](x, grad, n);
+}
+
+void OG_NAME(og_load_tile)(const float *x, int64_t stride, int64_t n_rows, int64_t n_inputs, float *y)
+{
+    if (n_rows < OG_LANES) {
+        memset(y, 0, sizeof(float) * OG_LANES * (size_t)n_inputs);
+        for (int64_t r = 0; r < n_rows; r++)
+            for (int64_t k = 0; k < n_inputs; k++)
+                y[k * OG_LANES + r] = x[r * stride + k];
+        return;
+    }
+    for (int64_t k = 0; k < n_inputs; k++)
+        OG_EACH_LANE(r) y[k * OG_LANES + r] = x[r * stride + k];
+}
+
+void OG_NAME(og_transpose)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    for (int64_t k = 0; k < n_inputs; k++)
+        for (int64_t i = 0; i < n_neurons; i++)
+            out[i * n_inputs + k] = weight[k * n_neurons + i];
+}
+
+void OG_NAME(og_weights_in_lanes)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
+{
+    for (int64_t i = 0; i < n_neurons; i += OG_LANES)
+        for (int64_t k = 0; k < n_inputs; k++)
+            OG_EACH_LANE(l)
+                out[i * n_inputs + k * OG_LANES + l] = i + l < n_neurons ? weight[k * n_neurons + i + l] : 0.0f;
+}

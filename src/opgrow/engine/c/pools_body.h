@@ -1,0 +1,129 @@
+/* The pools of one nodal operator, included by pools.c once for each operator and way of filling the lanes.
+ *
+ * If OG_LANES_ARE_ROWS, lanes are rows of a tile that share a neuron's weight; otherwise they are neurons that
+ * share a row's input. v[k * OG_LANES + l] is what differs between lanes, s[k] what they share, for n inputs. For
+ * one row and one neuron the arithmetic is the same in both. OG_NEAR as in operators.h; OG_WAY ends the names.
+ */
+#define OG_POOL(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
+#if OG_LANES_ARE_ROWS
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s), OG_NEAR)
+#else
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_NEAR)
+#endif
+#if OG_LANES_ARE_ROWS
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_NEAR)
+#else
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_NEAR)
+#endif
+#define OG_UNRANK(u) OG_JOIN(unrank_, OG_NODAL)(u)
+
+static void OG_POOL(sum)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    float total[OG_LANES] = {0};
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float part[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++)
+            OG_EACH_LANE(l) part[l] = OG_ADD_PSI(part[l], v[k * OG_LANES + l], s[k]);
+        OG_EACH_LANE(l) total[l] += part[l];
+    }
+    memcpy(out, total, sizeof total);
+}
+
+static void OG_POOL(correlation1)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    float total[OG_LANES] = {0}, before[OG_LANES] = {0};
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float part[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++)
+            OG_EACH_LANE(l) {
+                float z = OG_PSI(v[k * OG_LANES + l], s[k]);
+                float pair = before[l] * z;
+                part[l] += pair;
+                before[l] = z;
+            }
+        OG_EACH_LANE(l) total[l] += part[l];
+    }
+    memcpy(out, total, sizeof total);
+}
+
+static void OG_POOL(correlation2)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    float total[OG_LANES] = {0}, before[OG_LANES] = {0}, pair[OG_LANES] = {0};
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float part[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++)
+            OG_EACH_LANE(l) {
+                float z = OG_PSI(v[k * OG_LANES + l], s[k]);
+                part[l] = OG_FMA(pair[l], z, part[l]);
+                pair[l] = before[l] * z;
+                before[l] = z;
+            }
+        OG_EACH_LANE(l) total[l] += part[l];
+    }
+    memcpy(out, total, sizeof total);
+}
+
+/* `where` becomes the first input that has the maximum. Its choice is written without a branch, for which gcc would
+ * store under a mask. Comparisons drop NaN, but the sum has it. */
+static void OG_POOL(maximum)(
+    const float *restrict v, const float *restrict s, int64_t n, float *restrict out, int32_t *restrict where)
+{
+    float largest[OG_LANES], sum[OG_LANES] = {0};
+    int32_t at[OG_LANES] = {0};
+    OG_EACH_LANE(l) largest[l] = OG_RANK(v[l], s[0]);
+    for (int64_t k = 0; k < n; k++)
+        OG_EACH_LANE(l) {
+            float u = OG_RANK(v[k * OG_LANES + l], s[k]);
+            int32_t better = -(int32_t)(u > largest[l]);
+            at[l] ^= (at[l] ^ (int32_t)k) & better;
+            largest[l] = u > largest[l] ? u : largest[l];
+            sum[l] += u;
+        }
+    OG_EACH_LANE(l) out[l] = sum[l] != sum[l] ? sum[l] : OG_UNRANK(largest[l]);
+    memcpy(where, at, sizeof at);
+}
+
+#if OG_LANES_ARE_ROWS
+/* All four in one pass, into out[pool * OG_LANES + l]. */
+static void OG_POOL(all)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    float sum[OG_LANES] = {0}, pairs[OG_LANES] = {0}, triples[OG_LANES] = {0};
+    float before[OG_LANES] = {0}, pair[OG_LANES] = {0}, largest[OG_LANES];
+    OG_EACH_LANE(l) largest[l] = OG_RANK(v[l], s[0]);
+    for (int64_t first = 0; first < n; first += OG_TERMS) {
+        float part1[OG_LANES] = {0}, part2[OG_LANES] = {0}, part3[OG_LANES] = {0};
+        int64_t last = og_min(first + OG_TERMS, n);
+        for (int64_t k = first; k < last; k++)
+            OG_EACH_LANE(l) {
+                float value = v[k * OG_LANES + l];
+                float z = OG_PSI(value, s[k]);
+                float u = OG_RANK(value, s[k]);
+                part1[l] = OG_ADD_PSI(part1[l], value, s[k]);
+                part3[l] = OG_FMA(pair[l], z, part3[l]);
+                pair[l] = before[l] * z;
+                part2[l] += pair[l];
+                before[l] = z;
+                largest[l] = u > largest[l] ? u : largest[l];
+            }
+        OG_EACH_LANE(l) sum[l] += part1[l];
+        OG_EACH_LANE(l) pairs[l] += part2[l];
+        OG_EACH_LANE(l) triples[l] += part3[l];
+    }
+    memcpy(out, sum, sizeof sum);
+    memcpy(out + OG_LANES, pairs, sizeof pairs);
+    memcpy(out + 2 * OG_LANES, triples, sizeof triples);
+    /* A comparison drops NaN, but the sum has it. */
+    OG_EACH_LANE(l) out[3 * OG_LANES + l] = sum[l] != sum[l] ? sum[l] : OG_UNRANK(largest[l]);
+}
+#endif
+
+#undef OG_POOL
+#undef OG_PSI
+#undef OG_ADD_PSI
+#undef OG_RANK
+#undef OG_UNRANK

@@ -1,0 +1,186 @@
+/* Sums over rows; see sums.h. */
+#include "sums.h"
+#include "double.h"
+
+/* Rows whose products are added in single precision. */
+#define BLOCK 128
+#define GROUP 4
+
+int64_t OG_NAME(og_gram_room)(int64_t n_left, int64_t n_right)
+{
+    return BLOCK * ((n_left + GROUP - 1) / GROUP * GROUP + og_tiles(n_right) * OG_LANES);
+}
+
+/* out [group][row][width] = columns in groups of `width`, padded with zeros, times the weights. */
+static void pack(
+    const float *x, int64_t row_stride, int64_t column_stride, int64_t n_columns, const float *weight, int64_t n_rows,
+    int64_t width, float *restrict out)
+{
+    for (int64_t first = 0; first < n_columns; first += width, out += n_rows * width) {
+        int64_t here = og_min(width, n_columns - first);
+        for (int64_t r = 0; r < n_rows; r++) {
+            const float *from = x + r * row_stride + first * column_stride;
+            float *to = out + r * width;
+            for (int64_t c = 0; c < here; c++)
+                to[c] = from[c * column_stride];
+            for (int64_t c = here; c < width; c++)
+                to[c] = 0.0f;
+            if (weight)
+                for (int64_t c = 0; c < here; c++)
+                    to[c] *= weight[r];
+        }
+    }
+}
+
+/* Products of 4 columns (left [row][4]) with 16 (right [row][lane]), added to out. */
+static void add_products(
+    const float *restrict left, const float *restrict right, int64_t n_rows, double *restrict out, int64_t stride,
+    int64_t n_left, int64_t n_right)
+{
+    float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
+    for (int64_t r = 0; r < n_rows; r++) {
+        float wa = left[r * GROUP], wb = left[r * GROUP + 1], wc = left[r * GROUP + 2], wd = left[r * GROUP + 3];
+        OG_EACH_LANE(l) {
+            float value = right[r * OG_LANES + l];
+            a[l] = OG_FMA(wa, value, a[l]);
+            b[l] = OG_FMA(wb, value, b[l]);
+            c[l] = OG_FMA(wc, value, c[l]);
+            d[l] = OG_FMA(wd, value, d[l]);
+        }
+    }
+    const float *sums[GROUP] = {a, b, c, d};
+    for (int64_t u = 0; u < n_left; u++)
+        for (int64_t l = 0; l < n_right; l++)
+            out[u * stride + l] += (double)sums[u][l];
+}
+
+void OG_NAME(og_gram)(
+    const float *left, int64_t left_row, int64_t left_column, int64_t n_left, const float *right, int64_t right_row,
+    int64_t right_column, int64_t n_right, const float *weight, int64_t n_rows, double *out, float *room)
+{
+    /* With weights, products of (i, j) and (j, i) are rounded differently: both are computed. */
+    int symmetric = left == right && n_left == n_right && left_row == right_row && left_column == right_column && !weight;
+    float *packed_left = room, *packed_right = room + BLOCK * ((n_left + GROUP - 1) / GROUP * GROUP);
+    memset(out, 0, sizeof(double) * (size_t)(n_left * n_right));
+    for (int64_t start = 0; start < n_rows; start += BLOCK) {
+        int64_t rows = og_min(BLOCK, n_rows - start);
+        pack(left + start * left_row, left_row, left_column, n_left, weight ? weight + start : NULL, rows, GROUP,
+             packed_left);
+        pack(right + start * right_row, right_row, right_column, n_right, NULL, rows, OG_LANES, packed_right);
+        for (int64_t j = 0; j < n_right; j += OG_LANES)
+            for (int64_t i = 0; i < (symmetric ? og_min(n_left, j + OG_LANES) : n_left); i += GROUP)
+                add_products(
+                    packed_left + i * rows, packed_right + j * rows, rows, out + i * n_right + j, n_right,
+                    og_min(GROUP, n_left - i), og_min(OG_LANES, n_right - j));
+    }
+    if (symmetric)
+        for (int64_t i = 0; i < n_left; i++)
+            for (int64_t j = 0; j < i; j++)
+                out[i * n_right + j] = out[j * n_right + i];
+}
+
+void OG_NAME(og_gram_double)(
+    const double *left, int64_t n_left, const double *right, int64_t n_right, const double *weight, int64_t n_rows,
+    double *restrict out)
+{
+    memset(out, 0, sizeof(double) * (size_t)(n_left * n_right));
+    for (int64_t j = 0; j < n_right; j += OG_LANES) {
+        int64_t width = og_min(OG_LANES, n_right - j);
+        for (int64_t i = 0; i < n_left; i++) {
+            double sums[OG_LANES] = {0};
+            for (int64_t r = 0; r < n_rows; r++) {
+                const double *from = right + r * n_right + j;
+                double factor = left[r * n_left + i] * (weight ? weight[r] : 1.0);
+                if (width == OG_LANES)
+                    OG_EACH_LANE(l) sums[l] += factor * from[l];
+                else
+                    for (int64_t l = 0; l < width; l++)
+                        sums[l] += factor * from[l];
+            }
+            memcpy(out + i * n_right + j, sums, sizeof(double) * (size_t)width);
+        }
+    }
+}
+
+void OG_NAME(og_column_sums)(
+    const float *x, int64_t x_stride, int64_t n_rows, int64_t n_columns, const float *weight, const double *centre,
+    int64_t power, double *restrict out)
+{
+    memset(out, 0, sizeof(double) * (size_t)n_columns);
+    for (int64_t r = 0; r < n_rows; r++) {
+        const float *row = x + r * x_stride;
+        double factor = weight ? (double)weight[r] : 1.0;
+        for (int64_t c = 0; c < n_columns; c++) {
+            double value = (double)row[c] - (centre ? centre[c] : 0.0);
+            out[c] += factor * (power == 2 ? value * value : value);
+        }
+    }
+}
+
+static double row_loss(int64_t loss, const float *outputs, const float *target, int64_t n, double largest)
+{
+    double total = 0.0, norm = 0.0;
+    if (loss == OG_CROSS_ENTROPY) {
+        for (int64_t c = 0; c < n; c++)
+            norm += og_exp_double((double)outputs[c] - largest);
+        double log_norm = og_log_double(norm);
+        for (int64_t c = 0; c < n; c++)
+            total += (double)target[c] * (log_norm - ((double)outputs[c] - largest));
+        return total;
+    }
+    for (int64_t c = 0; c < n; c++) {
+        double error = (double)outputs[c] - (double)target[c];
+        total += error * error;
+    }
+    return total / (double)n;
+}
+
+/* What speaks for a class: e^output of logits; of least-squares outputs the share of the largest. */
+static double evidence(int logits, double output, double largest)
+{
+    if (logits)
+        return og_exp_double(output - largest);
+    return output > 0.0 ? output / largest : 0.0;
+}
+
+/* The squared distance of a row's probabilities from the target. Least-squares outputs of which none is positive are
+ * taken for logits. */
+static double row_distance(int64_t loss, const float *outputs, const float *target, int64_t n, double largest)
+{
+    int logits = loss == OG_CROSS_ENTROPY || largest <= 0.0;
+    double total = 0.0, norm = 0.0;
+    for (int64_t c = 0; c < n; c++)
+        norm += evidence(logits, (double)outputs[c], largest);
+    for (int64_t c = 0; c < n; c++) {
+        double error = evidence(logits, (double)outputs[c], largest) / norm - (double)target[c];
+        total += error * error;
+    }
+    return total;
+}
+
+void OG_NAME(og_scores)(
+    int64_t criterion, int64_t loss, const float *outputs, const float *target, const float *weight, int64_t n_rows,
+    int64_t n_outputs, double *sums)
+{
+    for (int64_t r = 0; r < n_rows; r++) {
+        const float *out = outputs + r * n_outputs, *wanted = target + r * n_outputs;
+        double factor = weight ? (double)weight[r] : 1.0;
+        int64_t best = 0, right = 0;
+        int finite = 1;
+        for (int64_t c = 0; c < n_outputs; c++) {
+            finite &= og_abs(out[c]) <= 3.4028235e38f;
+            best = out[c] > out[best] ? c : best;
+            right = wanted[c] > wanted[right] ? c : right;
+        }
+        double largest = (double)out[best];
+        double lost = row_loss(loss, out, wanted, n_outputs, largest), value = best == right ? 1.0 : 0.0;
+        if (criterion == OG_LOSS)
+            value = lost;
+        else if (criterion == OG_BRIER)
+            value = row_distance(loss, out, wanted, n_outputs, largest);
+        sums[0] += factor * value;
+        sums[1] += factor * lost;
+        sums[2] += factor;
+        sums[3] += finite ? 0.0 : 1.0;
+    }
+}

@@ -1,0 +1,156 @@
+"""Sums over rows, scores, and the linear systems of the closed form: all in a fixed order, without BLAS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import check, pointer, room
+from .functions import INTEGER, POINTER, Functions
+
+__all__ = ["CRITERIA", "LOSSES", "SumFunctions", "code_of"]
+
+#: In the order of the codes.
+LOSSES = ("mse", "cross_entropy")
+CRITERIA = ("accuracy", "brier", "loss")
+
+
+def code_of(what: str, name: str, names: tuple[str, ...]) -> int:
+    """The code of a loss or criterion."""
+    if name not in names:
+        raise ValueError(f"{what} must be one of {names}, got {name!r}")
+    return names.index(name)
+
+
+def _strides(name: str, array: Any) -> tuple[int, int]:
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype != np.float32:
+        given = (
+            f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        )
+        raise ValueError(f"{name} must be a float32 matrix, got {given}")
+    if any(stride % 4 or stride < 0 for stride in array.strides):
+        raise ValueError(f"{name} must have strides of whole elements, got {array.strides} bytes")
+    return array.strides[0] // 4, array.strides[1] // 4
+
+
+class SumFunctions(Functions):
+    """Sums over rows, and small matrices in double precision."""
+
+    def gram(self, left: np.ndarray, right: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        """Sum over rows of weight left' right: (N, p) and (N, q), of any strides, to (p, q) of doubles.
+
+        Products are added in single precision over 128 rows, those sums in double precision.
+        """
+        strides = *_strides("left", left), *_strides("right", right)
+        if len(left) != len(right):
+            raise ValueError(f"left has {len(left)} rows, and right {len(right)}")
+        if weight is not None:
+            check("weight", weight, (len(left),))
+        p, q = left.shape[1], right.shape[1]
+        out = np.empty((p, q))
+        scratch = room(self._bind("gram_room", (INTEGER, INTEGER), INTEGER)(p, q))
+        one = POINTER, INTEGER, INTEGER, INTEGER
+        call = self._bind("gram", (*one, *one, POINTER, INTEGER, POINTER, POINTER))
+        matrices = pointer(left), *strides[:2], p, pointer(right), *strides[2:], q
+        call(*matrices, pointer(weight), len(left), pointer(out), pointer(scratch))
+        return out
+
+    def gram_double(
+        self, left: np.ndarray, right: np.ndarray, weight: np.ndarray | None = None
+    ) -> np.ndarray:
+        """As `gram` for contiguous matrices in double precision, added from row to row."""
+        check("left", left, (None, None), np.float64)
+        check("right", right, (len(left), None), np.float64)
+        if weight is not None:
+            check("weight", weight, (len(left),), np.float64)
+        out = np.empty((left.shape[1], right.shape[1]))
+        call = self._bind("gram_double", (POINTER, INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER))
+        sizes = left.shape[1], right.shape[1]
+        call(pointer(left), sizes[0], pointer(right), sizes[1], pointer(weight), len(left), pointer(out))
+        return out
+
+    def column_sums(
+        self,
+        x: np.ndarray,
+        weight: np.ndarray | None = None,
+        centre: np.ndarray | None = None,
+        power: int = 1,
+    ) -> np.ndarray:
+        """Sum over rows of weight (x - centre)^power for each column, in doubles; power is 1 or 2."""
+        if power not in (1, 2):
+            raise ValueError(f"power must be 1 or 2, got {power!r}")
+        check("x", x, (None, None))
+        if weight is not None:
+            check("weight", weight, (len(x),))
+        if centre is not None:
+            check("centre", centre, (x.shape[1],), np.float64)
+        out = np.empty(x.shape[1])
+        call = self._bind(
+            "column_sums", (POINTER, INTEGER, INTEGER, INTEGER, POINTER, POINTER, INTEGER, POINTER)
+        )
+        n_rows, columns = x.shape
+        call(pointer(x), columns, n_rows, columns, pointer(weight), pointer(centre), power, pointer(out))
+        return out
+
+    def moments(self, x: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and variance of each column, in double precision."""
+        total = float(len(x)) if weight is None else float(self.column_sums(weight[:, None])[0])
+        with np.errstate(all="ignore"):  # whoever needs finite moments tells
+            mean = self.column_sums(x, weight) / total
+            return mean, self.column_sums(x, weight, mean, 2) / total
+
+    def score(
+        self,
+        criterion: str,
+        loss: str,
+        outputs: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> tuple[float, float]:
+        """The criterion, NaN if an output is not finite, and the mean loss of outputs (N, C)."""
+        codes = code_of("criterion", criterion, CRITERIA), code_of("loss", loss, LOSSES)
+        check("outputs", outputs, (None, None))
+        check("target", target, outputs.shape)
+        if weight is not None:
+            check("weight", weight, (len(outputs),))
+        sums = np.zeros(4)
+        call = self._bind("scores", (INTEGER, INTEGER, POINTER, POINTER, POINTER, INTEGER, INTEGER, POINTER))
+        arrays = (pointer(array) for array in (outputs, target, weight))
+        call(*codes, *arrays, *outputs.shape, pointer(sums))
+        with np.errstate(all="ignore"):
+            value, mean_loss = sums[:2] / sums[2]
+        return (float("nan") if sums[3] else float(value)), float(mean_loss)
+
+    # --- small matrices ---
+
+    def cholesky(self, matrix: np.ndarray) -> np.ndarray | None:
+        """The lower Cholesky factor of a symmetric matrix (n, n), or None if it has none."""
+        check("matrix", matrix, (None, len(matrix)), np.float64)
+        factor, n = matrix.copy(), len(matrix)
+        size = self._bind("cholesky_room", (INTEGER,), INTEGER)(n)
+        scratch = np.empty(size)
+        call = self._bind("cholesky", (POINTER, INTEGER, POINTER), INTEGER)
+        return None if call(pointer(factor), n, pointer(scratch)) else factor
+
+    def substitute(self, factor: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+        """factor^-1 right, or factor^-T right, for a lower triangular factor (n, n) and right (n, m)."""
+        check("factor", factor, (None, len(factor)), np.float64)
+        check("right", right, (len(factor), None), np.float64)
+        out = right.copy()
+        call = self._bind("substitute", (POINTER, INTEGER, POINTER, INTEGER, INTEGER))
+        call(pointer(factor), len(factor), pointer(out), right.shape[1], int(transposed))
+        return out
+
+    def cholesky_solve(self, factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """(factor factor')^-1 right."""
+        return self.substitute(factor, self.substitute(factor, right), transposed=True)
+
+    def product_double(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The matrix product of (n, k) and (k, m) in double precision."""
+        check("left", left, (None, None), np.float64)
+        check("right", right, (left.shape[1], None), np.float64)
+        out = np.empty((len(left), right.shape[1]))
+        call = self._bind("product_double", (POINTER, POINTER, INTEGER, INTEGER, INTEGER, POINTER))
+        call(pointer(left), pointer(right), *left.shape, right.shape[1], pointer(out))
+        return out

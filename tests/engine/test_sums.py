@@ -1,0 +1,135 @@
+"""Sums, scores and linear systems against numpy, scipy and the package's own scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from opgrow.scores import evaluate
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize(("n", "p", "q"), [(1, 1, 1), (127, 5, 17), (300, 40, 33), (1000, 3, 64), (0, 4, 5)])
+def test_gram_matrices_agree_with_double_precision(engine, n, p, q):
+    left, right = (normal(i, n, c).astype(np.float32) for i, c in enumerate((p, q)))
+    weight = np.random.default_rng(2).uniform(0, 3, n).astype(np.float32)
+    scale = np.sqrt(max(n, 1))
+    wanted = left.astype(np.float64).T @ right.astype(np.float64)
+    assert np.abs(engine.gram(left, right) - wanted).max() < 1e-6 * scale
+    turned = engine.gram(np.ascontiguousarray(left.T).T, np.asfortranarray(right))
+    assert np.array_equal(turned, engine.gram(left, right))
+    wanted = (left * weight[:, None]).astype(np.float64).T @ right.astype(np.float64)
+    assert np.abs(engine.gram(left, right, weight) - wanted).max() < 4e-6 * scale
+    itself = engine.gram(left, left)
+    assert np.array_equal(itself, engine.gram(left, left.copy()))
+    doubles = left.astype(np.float64), right.astype(np.float64)
+    np.testing.assert_allclose(engine.gram_double(*doubles), doubles[0].T @ doubles[1], atol=1e-11)
+    np.testing.assert_allclose(
+        engine.gram_double(*doubles, weight.astype(np.float64)),
+        (doubles[0] * weight[:, None]).T @ doubles[1],
+        atol=1e-11,
+    )
+
+
+def test_sums_over_blocks_of_rows_are_sums_over_all(engine):
+    x = normal(0, 512, 9).astype(np.float32)
+    parts = [engine.gram(x[i : i + 128], x[i : i + 128]) for i in range(0, 512, 128)]
+    assert np.array_equal(sum(parts[1:], parts[0]), engine.gram(x, x))
+
+
+def test_products_agree_with_double_precision(engine):
+    a, b = normal(0, 50, 200).astype(np.float32), normal(1, 200, 23).astype(np.float32)
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(engine.product(a, b) - wanted).max() < 2e-5
+    np.testing.assert_allclose(
+        engine.product_double(normal(0, 7, 30), normal(1, 30, 37)),
+        normal(0, 7, 30) @ normal(1, 30, 37),
+        atol=1e-12,
+    )
+
+
+def test_moments(engine):
+    x, weight = normal(0, 400, 6).astype(np.float32) + 100, np.random.default_rng(1).uniform(0, 2, 400)
+    weight = weight.astype(np.float32)
+    mean, variance = engine.moments(x, weight)
+    wide = x.astype(np.float64)
+    wanted = np.average(wide, axis=0, weights=weight)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-13)
+    np.testing.assert_allclose(variance, np.average((wide - wanted) ** 2, axis=0, weights=weight), rtol=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 100, 150])
+def test_cholesky_factors_and_triangular_systems(engine, n):
+    a = normal(n, n, n)
+    matrix = a @ a.T + n * np.eye(n)
+    factor = engine.cholesky(matrix)
+    np.testing.assert_allclose(factor, linalg.cholesky(matrix, lower=True), rtol=1e-9, atol=1e-11)
+    for m in (1, 16, 21):
+        right = normal(m, n, m)
+        np.testing.assert_allclose(
+            engine.substitute(factor, right), linalg.solve_triangular(factor, right, lower=True), atol=1e-11
+        )
+        np.testing.assert_allclose(
+            engine.cholesky_solve(factor, right), np.linalg.solve(matrix, right), atol=1e-11
+        )
+
+
+def test_a_matrix_without_a_factor_has_none(engine):
+    assert engine.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    assert engine.cholesky(np.array([[np.nan]])) is None
+    assert engine.cholesky(np.array([[np.inf]])) is None
+    assert engine.cholesky(np.zeros((40, 40))) is None
+    assert engine.cholesky(np.empty((0, 0))).shape == (0, 0)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
+@pytest.mark.parametrize("criterion", ["accuracy", "brier", "loss"])
+def test_scores_are_those_of_the_package(engine, criterion, loss):
+    outputs = (normal(0, 300, 4) * 3).astype(np.float32)
+    target = np.eye(4, dtype=np.float32)[np.random.default_rng(1).integers(0, 4, 300)]
+    weight = np.random.default_rng(2).uniform(0.1, 2, 300).astype(np.float32)
+    wanted = evaluate(criterion, loss, outputs.astype(np.float64), target, weight)
+    value, mean_loss = engine.score(criterion, loss, outputs, target, weight)
+    np.testing.assert_allclose([value, mean_loss], [wanted.value, wanted.loss], rtol=1e-12)
+    outputs[7, 2] = np.inf
+    assert np.isnan(engine.score(criterion, loss, outputs, target, weight)[0])
+    assert engine.score(criterion, loss, outputs[:7], target[:7]) is not None
+
+
+def test_cross_entropy_of_extreme_logits_is_right(engine):
+    outputs, target = np.float32([[1e4, -1e4, 0.0], [300.0, 0.0, -300.0]]), np.float32([[0, 1, 0], [1, 0, 0]])
+    _, loss = engine.score("loss", "cross_entropy", outputs, target)
+    assert loss == pytest.approx(1e4)
+
+
+def test_every_instruction_set_gives_the_same_bits(engines):
+    x, weight = (
+        normal(0, 200, 21).astype(np.float32),
+        np.random.default_rng(2).uniform(0, 3, 200).astype(np.float32),
+    )
+    matrix = x.astype(np.float64).T @ x.astype(np.float64) + np.eye(21)
+    target = np.eye(21, dtype=np.float32)[np.arange(200) % 21]
+    results = set()
+    for engine in engines.values():
+        factor = engine.cholesky(matrix)
+        arrays = [engine.gram(x, x[:, :7]), engine.gram(x, x, weight), *engine.moments(x, weight), factor]
+        arrays += [engine.cholesky_solve(factor, matrix[:, :5].copy()), engine.product_double(matrix, factor)]
+        arrays += [np.array(engine.score(c, "cross_entropy", x, target)) for c in ("brier", "accuracy")]
+        results.add(b"".join(a.tobytes() for a in arrays))
+    assert len(results) == 1
+
+
+def test_wrong_arrays_are_refused(engine):
+    x = np.zeros((5, 3), np.float32)
+    with pytest.raises(ValueError, match="left has 5 rows, and right 4"):
+        engine.gram(x, x[:4])
+    with pytest.raises(ValueError, match="left must be a float32 matrix, got float64 of shape"):
+        engine.gram(np.zeros((5, 3)), x)
+    with pytest.raises(ValueError, match="criterion must be one of"):
+        engine.score("auc", "mse", x, x)
+    with pytest.raises(ValueError, match=r"matrix must be a contiguous array of shape \('any', 2\)"):
+        engine.cholesky(np.zeros((2, 3)))
