@@ -136,7 +136,7 @@ def test_rows_far_outside_are_named_and_can_be_asked_for():
     np.testing.assert_array_equal(model.outside(rows), [False, False, False, True])
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e29, 1e200])
 def test_a_constant_column_is_ignored_when_it_changes(value):
     x, y = line()
     x[:, 2] = value
@@ -145,6 +145,15 @@ def test_a_constant_column_is_ignored_when_it_changes(value):
     x[:, 2] += 1000 * max(1, abs(value))
     np.testing.assert_array_equal(model.predict_proba(x), before)
     assert not model.outside(x).any()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.7e9, -3e15])
+def test_a_constant_column_of_any_size_can_be_exported(value, tmp_path):
+    x, y = line()
+    x[:, 2] = value
+    model = HeMLRNClassifier(**QUICK, random_state=0).fit(x, y > 0)
+    for options in ({}, {"arithmetic": "integer"}):
+        assert model.export_c(tmp_path / "model.c", calibration=x, **options).agreement >= 0.99
 
 
 def test_what_was_seen_travels_in_the_model_file(tmp_path):

@@ -29,7 +29,7 @@ __all__ = [
     "squash",
 ]
 
-#: Scales that an input has at most once it is squashed; docs/parameters.md says why.
+#: Scales that an input has at most once it is squashed; docs/difficult-data.md says why.
 BOUND = 3.0
 #: Rows from which quantiles are taken, at most.
 SAMPLE_ROWS = 4096
@@ -37,8 +37,9 @@ SAMPLE_ROWS = 4096
 _FAR = 8.0
 #: Beyond so many bounds the squashed value is the bound, in single precision; farther squares overflow.
 FARTHEST = 1e4
-#: The scale of a column that never changes, in units of its value: what it becomes later vanishes.
-_IGNORED = 2.0**100
+#: The scale of a column that never changes, in units of its value: what it becomes later vanishes. A unit of
+#: at most 2^20 lets single precision hold the scale, unless it could not hold the value itself.
+_IGNORED, _LARGEST_UNIT, _SINGLE = 2.0**100, 2.0**20, 1e28
 #: Part of the range of the targets by which a prediction may leave it.
 _MARGIN = 0.05
 #: Rows that stay with a fitted estimator, and their values, at most.
@@ -125,7 +126,8 @@ def robust(scaling: Scaling, ranges: Ranges, sample: np.ndarray, weight: np.ndar
 
     ``sample`` are rows (n, n_inputs) of the data and ``weight`` their weights.
     """
-    unit = np.clip(np.abs(ranges.low), 1.0, 1e270)
+    size = np.abs(ranges.low)
+    unit = np.clip(size, 1.0, np.where(size < _SINGLE, _LARGEST_UNIT, 1e270))
     scaling = replace(scaling, scale=np.where(ranges.low == ranges.high, _IGNORED * unit, scaling.scale))
     with np.errstate(over="ignore"):
         distance = np.maximum(ranges.high - scaling.center, scaling.center - ranges.low) / scaling.scale
