@@ -6,25 +6,25 @@ kernels, threads. A GPU's is in `opgrow.gpu.backend`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from torch import nn
 
-from .checkpoints import Draft
-from .engines import TuningData, TuningSettings
-from .kernels import compiled_features
-from .kernels.threads import single_threaded_libraries
+from .engine import training
+from .kernels.threads import single_threaded_libraries, stream
 from .matrices import HostMatrices, Matrices
-from .network import NORM_EPSILON, Block, Layer
-from .population import Member, Outcome, Start, Trained, train_population
+from .network import Block
 from .preparation import moments, scaled
 from .scaling import Scaling
 from .statistics import Rows, SearchRows
-from .tuning import HostSession, Session
+from .training.candidates import Candidates
+from .training.native import NativeTrainer
+from .training.settings import TuningSettings, is_plain
+from .training.train import TrainedCandidates, Trainer, Training, train
 
 __all__ = ["Backend", "HostBackend", "HostPart", "Part", "Problem", "block_outputs"]
 
@@ -108,9 +108,28 @@ class Part(Protocol):
         """Outputs of a linear head on accepted and new features, targets and weights of the first rows."""
         ...
 
+    @property
+    def total_weight(self) -> float:
+        """Of all rows, wherever they are."""
+        ...
+
+    @property
+    def sample_part(self) -> Any:
+        """Rows by which statistics and scores are taken while parameters change: some of them, or all."""
+        ...
+
+    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        """As `opgrow.training.train.Rows` has it."""
+        ...
+
 
 class Backend(Protocol):
     """What growth needs done with rows."""
+
+    @property
+    def spreads_over_workers(self) -> bool:
+        """Whether parts can be handed to other processes."""
+        ...
 
     @property
     def matrices(self) -> Matrices:
@@ -147,31 +166,25 @@ class Backend(Protocol):
         """Let go of what is held for a problem."""
         ...
 
-    def session(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        parts: Sequence[Any],
-        settings: TuningSettings,
-        criterion: str,
-    ) -> Session:
-        """Tuning of ``layers``, on top of a part's inputs, and of ``head``; scored on the last part."""
+    def trainer(
+        self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
+    ) -> Trainer:
+        """What trains candidates on the rows of a part."""
         ...
 
-    def train_population(
-        self,
-        members: Sequence[Member],
-        start: Start,
-        parts: Sequence[Any],
-        settings: TuningSettings,
-        criterion: str,
-        seed: int,
-        on_outcome: Callable[[Outcome], bool | None],
-        on_epoch: Callable[[], bool | None],
-        draft: Draft,
-    ) -> tuple[Trained, list[Outcome]]:
-        """As `opgrow.population.train_population` has it."""
+    def train(self, training: Training) -> TrainedCandidates:
+        """Take candidates through their training, perhaps beside those of other networks that grow."""
         ...
+
+    def group_size(self, candidates: Candidates, train: Any, settings: TuningSettings) -> int:
+        """How many such candidates can be trained together."""
+        ...
+
+
+#: Rows that are summed at once, whatever the number of threads.
+_PIECE_ROWS = 4096
+#: Bytes that the parameters and moments of candidates may take that are trained together.
+_GROUP_BYTES = 1 << 28
 
 
 @dataclass
@@ -189,6 +202,7 @@ class HostPart:
     target: np.ndarray
     weight: np.ndarray
     n_threads: int = 1
+    _pieces: list[training.Rows] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def n_inputs(self) -> int:
@@ -205,14 +219,50 @@ class HostPart:
     def rows(self) -> Rows:
         return Rows(self.x, self.accepted, self.target, self.weight)
 
-    def tuning_data(self) -> TuningData:
-        return TuningData(self.x, self.accepted, self.target, self.weight)
+    @property
+    def total_weight(self) -> float:
+        return float(self.weight.sum(dtype=np.float64))
+
+    @property
+    def sample_part(self) -> HostPart:
+        return self
+
+    def training_rows(self, rows: slice = slice(None)) -> training.Rows:
+        """Some rows as the engine trains on them."""
+        arrays = (self.x, self.accepted, self.target, self.weight)
+        return training.Rows(*(np.ascontiguousarray(array[rows]) for array in arrays))
+
+    def windows(self, rng: np.random.Generator) -> Iterator[training.Rows]:
+        """All rows, as one window."""
+        yield self.training_rows()
+
+    def spans(self) -> list[slice]:
+        """The rows in pieces that are summed by themselves."""
+        n = len(self.x)
+        return [slice(start, min(start + _PIECE_ROWS, n)) for start in range(0, n, _PIECE_ROWS)]
+
+    def sum(
+        self, function: Callable[[training.Rows], np.ndarray], n_candidates: int, width: int
+    ) -> np.ndarray:
+        return sum(self._sums(function, n_candidates))  # type: ignore[return-value]
+
+    def _sums(
+        self, function: Callable[[training.Rows], np.ndarray], n_candidates: int
+    ) -> Iterator[np.ndarray]:
+        """A function of each piece, in their order."""
+        if self._pieces is None:
+            self._pieces = [self.training_rows(span) for span in self.spans()]
+        tasks = [partial(function, piece) for piece in self._pieces]
+        return stream(tasks, self.n_threads if n_candidates == 1 and len(tasks) > 1 else 1)
 
     def accept(self, block: Block) -> None:
-        self.accepted = np.concatenate([self.accepted, block_outputs(block, self.x, self.n_threads)], axis=1)
+        self._add(block_outputs(block, self.x, self.n_threads))
+
+    def _add(self, outputs: np.ndarray) -> None:
+        self.accepted, self._pieces = np.concatenate([self.accepted, outputs], axis=1), None
 
     def accept_computed(self, blocks: Sequence[Block], outputs: np.ndarray) -> None:
-        self.accepted = outputs
+        self.accepted, self._pieces = outputs, None
 
     def next_layer(self) -> HostPart:
         return HostPart(self.accepted, self.accepted[:, :0], self.target, self.weight, self.n_threads)
@@ -223,7 +273,7 @@ class HostPart:
 
     def remember(self, blocks: Sequence[Block], before: HostPart) -> None:
         seen = [block_outputs(block, before.x, self.n_threads) for block in blocks]
-        self.x = np.concatenate([self.x, *seen], axis=1)
+        self.x, self._pieces = np.concatenate([self.x, *seen], axis=1), None
 
     def sample(
         self, block: Block, weight: np.ndarray, bias: np.ndarray
@@ -240,6 +290,7 @@ class HostBackend:
     """Numpy arrays and the engine on some threads."""
 
     n_threads: int = 1
+    spreads_over_workers: ClassVar[bool] = True
 
     @property
     def matrices(self) -> HostMatrices:
@@ -271,35 +322,21 @@ class HostBackend:
     def forget(self, problem: Problem) -> None:
         """Nothing is held: the parts have all there is."""
 
-    def session(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        parts: Sequence[HostPart],
-        settings: TuningSettings,
-        criterion: str,
-    ) -> HostSession:
-        data = [part.tuning_data() for part in parts]
-        validation = data[1] if len(data) > 1 else None
-        return HostSession(layers, head, data[0], validation, settings, criterion)
+    def trainer(
+        self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
+    ) -> Trainer:
+        if candidates.compilable and is_plain(settings):
+            return NativeTrainer(candidates, train, settings, criterion)
+        from .training.reference import ReferenceTrainer
 
-    def train_population(
-        self,
-        members: Sequence[Member],
-        start: Start,
-        parts: Sequence[HostPart],
-        settings: TuningSettings,
-        criterion: str,
-        seed: int,
-        on_outcome: Callable[[Outcome], bool | None],
-        on_epoch: Callable[[], bool | None],
-        draft: Draft,
-    ) -> tuple[Trained, list[Outcome]]:
-        data = [part.tuning_data() for part in parts]
-        validation = data[1] if len(data) > 1 else None
-        return train_population(
-            members, start, data[0], settings, criterion, seed, validation, on_outcome, on_epoch, draft
-        )
+        return ReferenceTrainer(candidates, train, settings, criterion)
+
+    def train(self, training: Training) -> TrainedCandidates:
+        return train(training)
+
+    def group_size(self, candidates: Candidates, train: Any, settings: TuningSettings) -> int:
+        size = 4 * candidates.shapes[0].size * 4  # parameters, the best of them, and two moments
+        return max(1, min(8 * self.n_threads, _GROUP_BYTES // size))
 
 
 def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from .network import Network
 from .operators import OperatorSet
 from .scores import Score
 from .search import Candidate
-from .tuning import Epoch
+from .training.schedule import Epoch
 
 __all__ = [
     "CandidateFinished",

@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
-from torch import nn
 
 from .backends import Backend, HostBackend, Part, Problem
-from .checkpoints import Journal
-from .engines import TuningSettings
+from .checkpoints import Draft, Journal
 from .errors import NotFiniteError
 from .events import (
     EpochFinished,
@@ -32,9 +29,13 @@ from .events import (
     StepFinished,
     StopGrowth,
 )
-from .network import Block, Layer, Network
+from .network import Block, Head, Layer, Linear, Network
+from .network.tensors import to_tensors
 from .scores import Score
-from .tuning import tune
+from .training.candidates import Candidates
+from .training.schedule import Epoch, Outcome
+from .training.settings import TuningSettings
+from .training.train import TrainedCandidates, Training
 
 __all__ = [
     "GrownLayer",
@@ -43,7 +44,6 @@ __all__ = [
     "Method",
     "Part",
     "Problem",
-    "copy_layer",
     "fold_norm",
     "schedule",
 ]
@@ -91,7 +91,7 @@ class GrownLayer:
     """A finished layer, the head on top of it, and the score of the network with both."""
 
     layer: Layer
-    head: nn.Module
+    head: Head
     score: Score
 
     @property
@@ -132,7 +132,7 @@ class Growth(ABC):
         self.steps: list[GrowthStep] = []
         # What is kept so far: layers, their head and its score.
         self.layers: list[Layer] = []
-        self.head: nn.Module | None = None
+        self.head: Head | None = None
         self.score: Score | None = None
         self.full: str | None = None
 
@@ -221,6 +221,46 @@ class Growth(ABC):
         self.emit(event)
         return self.stopped is not None
 
+    def tune(
+        self,
+        networks: Sequence[tuple[Sequence[Layer], Head]],
+        parts: list[Any],
+        settings: TuningSettings,
+        rng: np.random.Generator,
+        on_epoch: Callable[[Epoch], bool | None],
+        title: str,
+        dropouts: Sequence[float] | None = None,
+    ) -> list[Outcome]:
+        """Tune layers with their heads, several of equal sizes side by side, and leave each in its best state.
+
+        ``dropouts`` has one for each of them, in place of that of the settings. Without epochs, only the
+        statistics and scores are taken.
+        """
+        dropouts = [settings.dropout] * len(networks) if dropouts is None else dropouts
+        candidates = Candidates.of_networks(networks, parts[0].n_accepted, dropouts)
+        trained = self.train(candidates, parts, settings, rng, on_epoch, self.journal.draft(title))
+        for k, (layers, head) in enumerate(networks):
+            candidates.shapes[k].restore(trained.theta[k], trained.moments[:, k], layers, head)
+        return trained.outcomes
+
+    def train(
+        self,
+        candidates: Candidates,
+        parts: list[Any],
+        settings: TuningSettings,
+        rng: np.random.Generator,
+        on_epoch: Callable[[Epoch], bool | None],
+        draft: Draft,
+        exact: bool = True,
+    ) -> TrainedCandidates:
+        """Train candidates on the first part; they are scored on the last."""
+        criterion = self.settings.criterion
+        trainer = self.backend.trainer(candidates, parts[0], settings, criterion)
+        training = Training(
+            trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft
+        )
+        return self.backend.train(training)
+
     def in_time(self, settings: TuningSettings) -> TuningSettings:
         """Settings of a tuning, which has no epochs any more once the growth is stopped."""
         return settings if self.stopped is None else replace(settings, learning_rates=(), epochs=())
@@ -282,18 +322,18 @@ class Growth(ABC):
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
         clock = self.journal.clock()
         network = self._network(self.layers, self.head)
-        criterion = self.settings.criterion
-        result = tune(
-            self.backend.session(network.hidden, network.head, self._parts(), settings, criterion),
+        [result] = self.tune(
+            [(network.layers, network.head)],
+            self._parts(),
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
             lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
-            self.journal.draft(f"fine-tune, {schedule(settings)}"),
+            f"fine-tune, {schedule(settings)}",
         )
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
         if accepted:
-            self.layers, self.head, self.score = network.hidden, network.head, result.best
+            self.layers, self.head, self.score = network.layers, network.head, result.best
         self._record(
             GrowthStep(
                 "fine-tune",
@@ -312,22 +352,22 @@ class Growth(ABC):
             )
         )
 
-    def _network(self, layers: Sequence[Layer], head: nn.Module | None) -> Network:
+    def _network(self, layers: Sequence[Layer], head: Head | None) -> Network:
         """A network of copies, so that nothing tried later reaches what is kept."""
         assert head is not None
         network = Network(
             self.problem.n_inputs,
             self.problem.n_outputs,
-            [copy_layer(layer) for layer in layers],
+            [deepcopy(layer) for layer in layers],
             head_operators=head.operator_set if isinstance(head, Block) else None,
             broad=self.broad,
         )
-        network.head.load_state_dict(head.state_dict())
-        return network.eval()
+        network.head = deepcopy(head)
+        return network
 
     def _check_finite(self, network: Network, score: Score) -> None:
         """Refuse a network that cannot predict, which only values far from all others can bring about."""
-        if score.finite and all(tensor.isfinite().all() for tensor in network.state_dict().values()):
+        if score.finite and all(np.isfinite(array).all() for array in to_tensors(network).values()):
             return
         rows = "training" if self.problem.validation is None else "validation"
         raise NotFiniteError(
@@ -345,19 +385,12 @@ def schedule(settings: TuningSettings) -> str:
     return f"epochs {list(settings.epochs)}, dropout {settings.dropout}"
 
 
-def fold_norm(block: Block, head: nn.Linear) -> None:
+def fold_norm(block: Block, head: Linear) -> None:
     """Move a tuned block's scale and shift into the head, which computes the same from standard features.
 
     The block's features are the last inputs of the head.
     """
-    with torch.no_grad():
-        columns = head.weight[:, -block.n_neurons :]
-        head.bias.add_(columns @ block.norm.bias)
-        columns.mul_(block.norm.weight)
-        block.norm.weight.fill_(1.0)
-        block.norm.bias.zero_()
-
-
-def copy_layer(layer: Layer) -> Layer:
-    """A layer of its own parameters and statistics with the same values."""
-    return deepcopy(layer)
+    norm, rows = block.norm, head.weight[-block.n_neurons :]
+    head.bias += (norm.shift[:, None] * rows).sum(axis=0)
+    rows *= norm.scale[:, None]
+    norm.scale[:], norm.shift[:] = 1.0, 0.0

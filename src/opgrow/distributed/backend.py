@@ -6,26 +6,29 @@ therefore take the same decisions without asking each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..backends import HostBackend, HostPart, Problem, sample_rows
-from ..engines import TuningSettings
-from ..network import Block, Layer
+from ..network import Block
 from ..preparation import moments
 from ..scaling import Scaling
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
 from ..stream.backend import StreamBackend
 from ..stream.part import StreamPart
-from ..tuning import Session
+from ..training.candidates import Candidates
+from ..training.settings import TuningSettings, is_plain
+from ..training.train import TrainedCandidates, Trainer, Training, train
 from .cells import CellPart, cell_cuts
 from .group import Group
+from .training import RanksTrainer, RanksWindows, ranks_batches
 
 if TYPE_CHECKING:
     from .ranks import SharedRanks
@@ -113,6 +116,27 @@ class ShardPart:
     total_weight: float
 
     @property
+    def cuts(self) -> tuple[int, ...]:
+        """Rows here at which another cell begins."""
+        return getattr(self.inner, "cuts", ())
+
+    @property
+    def sample_part(self) -> ShardPart:
+        """The ranks' samples, where these are not all their rows."""
+        inner = self.inner.sample_part
+        if inner is self.inner:
+            return self
+        return replace(self, inner=inner, total_weight=self._sample_weight)
+
+    @cached_property
+    def _sample_weight(self) -> float:
+        return float(self.group.sum(self.inner.sample_part.total_weight, "moments"))
+
+    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        """The sum over the rows of all ranks."""
+        return self.group.sum(self.inner.sum(function, n_candidates, width), "statistics and scores")
+
+    @property
     def n_inputs(self) -> int:
         return self.inner.n_inputs
 
@@ -147,7 +171,7 @@ class ShardPart:
         self.inner.remember(blocks, before.inner)
 
     def rows(self) -> ShardRows:
-        return ShardRows(self.inner.rows(), self.group, self.total_weight)
+        return ShardRows(self.inner.rows(), self.group, self.sample_part.total_weight)
 
     def sample(
         self, block: Block, weight: np.ndarray, bias: np.ndarray
@@ -166,6 +190,8 @@ class ShardPart:
 
 class DistributedBackend:
     """Rows of all ranks, of which each holds some."""
+
+    spreads_over_workers: ClassVar[bool] = False
 
     def __init__(self, inner: Any, ranks: SharedRanks) -> None:
         self.inner, self.ranks, self.group = inner, ranks, ranks.group
@@ -210,8 +236,8 @@ class DistributedBackend:
         )
 
     def part(self, problem: ShardProblem) -> ShardPart:
-        weight = self.group.sum(problem.weight.sum(dtype=np.float64), "moments")
         inner = self.inner.part(problem)
+        weight = float(self.group.sum(inner.total_weight, "moments"))
         if isinstance(inner, StreamPart):
             inner = replace(inner, sample_rows=CellPart(**vars(inner.sample_rows)))
         elif isinstance(inner, HostPart):
@@ -221,24 +247,32 @@ class DistributedBackend:
     def forget(self, problem: Problem) -> None:
         self.inner.forget(problem)
 
-    def session(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        parts: Sequence[ShardPart],
-        settings: TuningSettings,
-        criterion: str,
-    ) -> Session:
-        from .device import ShardDeviceSession
-        from .session import ShardSession
-        from .streams import ShardStreamSession
-
-        assert isinstance(head, nn.Linear)
+    def trainer(
+        self, candidates: Candidates, train: ShardPart, settings: TuningSettings, criterion: str
+    ) -> Trainer:
+        inner, device = train.inner, "cpu"
+        windows = RanksWindows(train)
         if isinstance(self.inner, StreamBackend):
-            windows = self.inner.windows(parts[0].inner)
-            return ShardStreamSession(layers, head, parts, settings, criterion, windows)
-        kind = ShardSession if isinstance(self.inner, HostBackend) else ShardDeviceSession
-        return kind(layers, head, parts, settings, criterion)
+            nothing = inner.sample_rows.training_rows(slice(0, 0))
+            windows = RanksWindows(train, self.inner.windows(inner), nothing)
+        on_host = isinstance(self.inner, HostBackend)
+        if on_host and candidates.compilable and is_plain(settings):
+            return RanksTrainer(candidates, windows, self.group, settings, criterion)
+        from ..training.reference import ReferenceTrainer
 
-    def train_population(self, *args: Any) -> Any:
+        return ReferenceTrainer(
+            candidates,
+            windows,
+            settings,
+            criterion,
+            device if on_host else inner.device,
+            ranks_batches(settings.batch_size, self.group),
+            self.group.sum_,
+            fused=not on_host,
+        )
+
+    def train(self, training: Training) -> TrainedCandidates:
+        return train(training)
+
+    def group_size(self, candidates: Candidates, train: ShardPart, settings: TuningSettings) -> int:
         raise NotImplementedError("populations of POP do not train on several ranks")

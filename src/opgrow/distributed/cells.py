@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -45,22 +46,19 @@ class CellPart(HostPart):
     def rows(self) -> Rows:
         return Rows(self.x, self.accepted, self.target, self.weight, self.cuts)
 
-    def by_cells(self, function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
-        """A function of rows, applied to those of each cell."""
-        parts = [function(x[cell]) for cell in self.cells() if cell.start < cell.stop]
-        return np.concatenate(parts) if parts else function(x)
+    def spans(self) -> list[slice]:
+        return list(self.cells())
 
-    def sum_cells(self, function: Callable[[slice], np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-        """The sum of a function of each cell; it is 0 for those without rows."""
-        parts = np.zeros((len(self.cuts) + 1, *shape))
-        for part, cell in zip(parts, self.cells(), strict=True):
-            if cell.start < cell.stop:
-                part[:] = function(cell)
-        return pairwise_sum(parts)
+    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        return pairwise_sum(np.stack(list(self._sums(function, n_candidates))))
 
     def accept(self, block: Block) -> None:
-        new = self.by_cells(lambda x: block_outputs(block, x, self.n_threads), self.x)
-        self.accepted = np.concatenate([self.accepted, new], axis=1)
+        parts = [
+            block_outputs(block, self.x[cell], self.n_threads)
+            for cell in self.cells()
+            if cell.start < cell.stop or not len(self.x)
+        ]
+        self._add(np.concatenate(parts))
 
     def next_layer(self) -> CellPart:
         return replace(self, x=self.accepted, accepted=self.accepted[:, :0])

@@ -1,33 +1,25 @@
-"""Ranks that read their rows in chunks: the survey of all of them, and tuning on their windows.
+"""Ranks that read their rows in chunks: the survey of all of them.
 
-Each rank goes through its own source and holds its own validation rows and sample. An epoch takes one window
-of each rank at a time, and batches are drawn from all of these; a rank that has no window left takes part
-with none of its rows.
+Each rank goes through its own source and holds its own validation rows and sample.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
-from torch import nn
 
-from ..engines import Moments, TuningData, TuningSettings, fill
-from ..network import Layer
 from ..scaling import Ranges
 from ..stream.backend import StreamProblem
 from ..stream.moments import ColumnMoments
-from ..stream.session import Windows, exact_moments, found_moments
 from ..stream.survey import Survey
-from .backend import ShardPart, ShardProblem
-from .cells import CellPart
+from .backend import ShardProblem
 from .group import Group
-from .session import ShardSession
 
-__all__ = ["ShardStreamProblem", "ShardStreamSession", "merged", "shared"]
+__all__ = ["ShardStreamProblem", "merged", "shared"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,78 +107,3 @@ def _vector(moments: ColumnMoments) -> list[float]:
 def _moments(vector: Sequence[float]) -> ColumnMoments:
     mean, squares = np.array(vector[1:]).reshape(2, -1)
     return ColumnMoments(float(vector[0]), mean, squares)
-
-
-class ShardStreamSession(ShardSession):
-    """As `ShardSession`, on windows of rows; until something is restored, statistics are of the sample."""
-
-    def __init__(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear,
-        parts: Sequence[ShardPart],
-        settings: TuningSettings,
-        criterion: str,
-        windows: Windows,
-    ) -> None:
-        self.stream, self.windows = parts[0].inner, windows
-        held = [replace(parts[0], inner=self.stream.sample_rows), *parts[1:]]
-        super().__init__(layers, head, held, settings, criterion)
-        sample = self.stream.sample_rows.tuning_data()
-        self.nothing = TuningData(*(array[:0] for array in vars(sample).values()))
-        # The statistics that the search has found are those of all rows.
-        self.given: list[Moments] | None = found_moments(layers)
-        self._exact = True
-
-    def epoch(self, rate: float, rng: np.random.Generator) -> tuple[float, int]:
-        """Train for one epoch; the mean loss of its rows and the number of batches that were skipped."""
-        self.given = None
-        seeds = np.random.SeedSequence(int(rng.integers(1, 2**63)))
-        mine, ours = seeds.spawn(self.group.size + 1)[self.group.rank], np.random.default_rng(seeds)
-        windows = self.windows.shuffled(np.random.default_rng(mine))
-        losses, rows, skipped = 0.0, 0, 0
-        while True:
-            data = next(windows, self.nothing)
-            sizes = self.group.numbers(len(data.x), "sizes of windows")
-            if not any(sizes):
-                return losses / rows, skipped
-            numbers = sum(sizes[: self.group.rank]) + np.arange(len(data.x))
-            self.engine.use(data, numbers, sum(sizes))
-            loss, skips = self.engine.epoch(rate, int(ours.integers(1, 2**63)))
-            losses, rows, skipped = losses + loss * sum(sizes), rows + sum(sizes), skipped + skips
-
-    def _find_moments(self, raw: np.ndarray, train: CellPart) -> Moments:
-        if self.given is not None:
-            return self.given[len(self._moments)]
-        return super()._find_moments(raw, train)
-
-    def keep(self) -> None:
-        super().keep()
-        self._exact = self.given is not None
-
-    def restore(self) -> None:
-        """Write what rank 0 remembers into the modules, with the statistics of all rows."""
-        if not self._exact:
-            assert self._best is not None
-            theta, _ = self._best
-            n_threads = self.settings.n_threads
-            self._best = theta, exact_moments(self.shape, theta, self.stream, n_threads, self._merge)
-            self._exact = True
-        super().restore()
-
-    def _merge(self, own: ColumnMoments) -> ColumnMoments:
-        total = ColumnMoments.nothing(len(own.mean))
-        for vector in self.group.arrays(np.array(_vector(own)), "statistics of features"):
-            total.add(_moments(vector.tolist()))
-        return total
-
-    def kept(self) -> dict[str, np.ndarray]:
-        return super().kept() | {"exact": np.array([self._exact])}
-
-    def load(self, arrays: dict[str, np.ndarray]) -> None:
-        super().load(arrays)
-        exact = np.zeros(1, bool)
-        fill(exact, arrays, "exact")
-        self._exact = bool(exact[0])
-        if "theta" in arrays:
-            self.given = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .blocks import BlockFunctions
-from .candidates import CandidateFunctions
+from .evaluation import EvaluationFunctions
 from .prediction import PredictionFunctions
 from .shards import ShardFunctions
 from .sums import SumFunctions
@@ -20,7 +20,7 @@ __all__ = ["Native", "native"]
 
 
 class Native(
-    BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, ShardFunctions, CandidateFunctions
+    BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, ShardFunctions, EvaluationFunctions
 ):
     """The engine, with the functions of one instruction set."""
 

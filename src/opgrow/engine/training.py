@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ __all__ = ["Rows", "Settings", "Shape", "State", "TrainingFunctions"]
 _COLUMNS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """x (N, D), frozen (N, F), target (N, C) and weight (N,), float32 and contiguous."""
 
@@ -32,6 +33,12 @@ class Rows:
     frozen: np.ndarray
     target: np.ndarray
     weight: np.ndarray
+    #: Whether rows are the last axis, as on a GPU.
+    rows_last: ClassVar[bool] = False
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.x)
 
     def __post_init__(self) -> None:
         for name in ("x", "frozen", "target"):

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from .. import methods
 from ..callbacks import Callback
-from ..engines import TuningSettings
+from ..training.settings import TuningSettings
 from ..methods.bls import BroadSettings
 from ..parameters import (
     check_choice,

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from .. import methods
 from ..callbacks import Callback
-from ..engines import TuningSettings
+from ..training.settings import TuningSettings
 from ..methods.pln import PLNSettings
 from ..parameters import check_integer, check_number, documentation, n_threads
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines import TuningSettings
+from ..training.settings import TuningSettings
 from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, is_listed, values
 from ..ranks import current
 from ..scores import CRITERIA, Loss

@@ -1,30 +1,27 @@
-"""The backend of a GPU: parts, tuning and populations on the device."""
+"""The backend of a GPU: parts and training on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from threading import Event
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import nn
 
 from ..backends import Problem
-from ..checkpoints import Draft
-from ..engines import TuningSettings, is_plain
-from ..network import Block, Layer
-from ..population import Member, Outcome, Start, Trained, collect, is_compilable, recall_tally
-from ..population_torch import train_batched
 from ..process import full_single_precision
 from ..scaling import Scaling
+from ..training.candidates import Candidates
+from ..training.settings import TuningSettings, is_plain
+from ..training.train import TrainedCandidates, Trainer, Training, train
 from .matrices import DeviceMatrices
-from .memory import indexed
-from .population import train_members
+from .memory import free_bytes, indexed
 from .rows import DevicePart, Source, device_moments
-from .tuning import DeviceSession
 
 __all__ = ["DeviceBackend"]
+
+#: Share of the free memory that the candidates which are trained together may take.
+_SHARE = 0.3
 
 
 class DeviceBackend:
@@ -32,6 +29,8 @@ class DeviceBackend:
 
     Triton compiles each kernel as it is first needed, and keeps it on disk.
     """
+
+    spreads_over_workers: ClassVar[bool] = False
 
     def __init__(self, device: torch.device) -> None:
         self.device = indexed(device)
@@ -69,39 +68,31 @@ class DeviceBackend:
         for known in (problem, problem.validation):
             self._sources.pop(id(known), None)
 
-    def session(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        parts: Sequence[DevicePart],
-        settings: TuningSettings,
-        criterion: str,
-    ) -> DeviceSession:
-        validation = parts[1] if len(parts) > 1 else None
-        return DeviceSession(layers, head, parts[0], validation, settings, criterion)
+    def trainer(
+        self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
+    ) -> Trainer:
+        if candidates.compilable and is_plain(settings):
+            from .training import DeviceTrainer
 
-    def train_population(
-        self,
-        members: Sequence[Member],
-        start: Start,
-        parts: Sequence[DevicePart],
-        settings: TuningSettings,
-        criterion: str,
-        seed: int,
-        on_outcome: Callable[[Outcome], bool | None],
-        on_epoch: Callable[[], bool | None],
-        draft: Draft,
-    ) -> tuple[Trained, list[Outcome]]:
-        validation = parts[1] if len(parts) > 1 else None
-        tally = recall_tally(draft, members, start)
-        if is_plain(settings) and all(is_compilable(member, start) for member in members):
-            rows = parts[0], validation
-            train_members(members, start, rows, settings, criterion, seed, on_outcome, on_epoch, tally, draft)
-        else:
-            data = [part.tensors() for part in parts]
-            held = data[1] if len(data) > 1 else None
-            waiting, ended = [i for i in range(len(members)) if i not in tally.numbers], Event()
-            rest = [members[i] for i in waiting]
-            batched = train_batched(rest, start, data[0], settings, criterion, seed, held, on_epoch, ended)
-            collect(members, waiting, batched, on_outcome, ended, tally, draft)
-        return tally.winner(start), tally.in_order()
+            return DeviceTrainer(candidates, train, settings, criterion)
+        from ..training.reference import ReferenceTrainer
+
+        return ReferenceTrainer(candidates, train, settings, criterion, self.device)
+
+    def train(self, training: Training) -> TrainedCandidates:
+        try:
+            return train(training)
+        except torch.cuda.OutOfMemoryError:
+            pass
+        # Outside of the handler, so that the failed work's tensors are gone.
+        torch.cuda.empty_cache()
+        raise MemoryError(
+            f"the GPU ran out of memory while it trained {len(training.candidates)} candidates; free some, "
+            "lower widths, n_min, n_step or batch_size, or use device='cpu'"
+        )
+
+    def group_size(self, candidates: Candidates, train: DevicePart, settings: TuningSettings) -> int:
+        shape = candidates.shapes[0]
+        window = min(16 * settings.batch_size, train.n_rows)
+        numbers = 8 * shape.size + window * (shape.n_features + 1) + 24 * settings.batch_size * shape.n_neurons
+        return max(1, int(_SHARE * free_bytes(self.device) / (4 * numbers)))

@@ -16,7 +16,7 @@ import torch
 import triton
 from torch import Tensor
 
-from ..engines import Shape
+from ..training.candidates import Shape
 from ..kernels import cuda, triton_training
 from ..kernels.triton_pools import MAXIMUM
 from ..network import NORM_EPSILON

@@ -8,10 +8,11 @@ there is room, and otherwise computed again for every chunk: the kernels are qui
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -47,10 +48,17 @@ class Chunk:
     accepted: Tensor
     target: Tensor
     weight: Tensor
+    #: Rows are the last axis, unlike on the host.
+    rows_last: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
         return self.x.shape[1]
+
+    @property
+    def frozen(self) -> Tensor:
+        """The accepted features, which training does not change."""
+        return self.accepted
 
 
 def spans_of(n_rows: int, size: int, order: np.ndarray | None = None) -> list[slice]:
@@ -308,15 +316,27 @@ class DevicePart:
         """The first rows."""
         return next(self.chunks(min(n_rows, self.n_rows)))
 
-    def tensors(self) -> list[Tensor]:
-        """All rows as inputs (N, D), accepted features (N, p), targets (N, C) and weights (N,)."""
+    @property
+    def sample_part(self) -> DevicePart:
+        return self
+
+    def sum(self, function: Callable[[Chunk], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        """The sum over all rows of a function of some of them."""
+
+        def work() -> np.ndarray:
+            size = self.chunk_rows(32 * n_candidates * (width + self.n_accepted + self.n_outputs))
+            return sum(function(chunk) for chunk in self.chunks(size))  # type: ignore[return-value]
+
+        return shrinking(self.budget, work, "taking statistics and scores")
+
+    def windows(self, rng: np.random.Generator) -> Iterator[Chunk]:
+        """All rows at once."""
         if self.inputs is None or self.source.resident is None:
             raise MemoryError(
                 f"this needs all {self.n_rows} x {self.n_inputs} inputs on the GPU at once, and they do not "
                 "fit: use device='cpu' or fewer rows"
             )
-        whole = self.first(self.n_rows)
-        return [whole.x.T, whole.accepted.T, whole.target.T, whole.weight]
+        yield self.first(self.n_rows)
 
     def rows(self) -> DevicePart:
         """The rows as the search sees them."""

@@ -11,18 +11,17 @@ from functools import partial
 from typing import Self
 
 import numpy as np
-from torch import nn
 
 from ..backends import Backend
 from ..checkpoints import Journal
-from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
-from ..network import Block, Layer
+from ..network import Block, Layer, Linear
 from ..operators import OperatorSet
 from ..scores import Score, temperature
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
-from ..tuning import TuningResult, tune
+from ..training.schedule import Outcome
+from ..training.settings import TuningSettings
 
 __all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
 
@@ -68,8 +67,8 @@ class _Grown:
     """A trial block with the head that goes with it."""
 
     block: Block
-    head: nn.Linear
-    result: TuningResult
+    head: Linear
+    result: Outcome
 
 
 class BlockGrowth(Growth):
@@ -94,7 +93,7 @@ class BlockGrowth(Growth):
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
         settings = self.settings
         blocks: list[Block] = []
-        head: nn.Linear | None = None
+        head: Linear | None = None
         score: Score | None = None
         sets: Sequence[OperatorSet] = settings.sets
         while True:
@@ -168,7 +167,7 @@ class BlockGrowth(Growth):
             self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
         )
         clock = self.journal.clock()
-        grown, dropout, skipped = self._tune_block(layer, number, found, train, validation, tuning)
+        grown, dropout, skipped = self._tune_block(layer, number, found, parts, tuning)
         improvement = None if before is None else grown.result.best.improvement_over(before)
         accepted = improvement is None or improvement >= settings.block_threshold
         size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
@@ -195,13 +194,7 @@ class BlockGrowth(Growth):
         return grown, step
 
     def _tune_block(
-        self,
-        layer: int,
-        number: int,
-        found: SearchResult,
-        train: Part,
-        validation: Part | None,
-        tuning: TuningSettings,
+        self, layer: int, number: int, found: SearchResult, parts: list[Part], tuning: TuningSettings
     ) -> tuple[_Grown, float, int]:
         """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
 
@@ -209,64 +202,69 @@ class BlockGrowth(Growth):
         """
         tunable = sum(tuning.epochs) > 0
         first = layer == number == 1 and tunable
-        dropouts = self.settings.dropouts if first else (tuning.dropout,)
-        dropout = dropouts[0]
-        best = self._tune_candidate(layer, number, found.winner, train, validation, tuning, dropout)
-        skipped = best.result.skipped_batches
-        for value in dropouts[1:]:
-            if self.stopped is not None:
-                break
-            grown = self._tune_candidate(layer, number, found.winner, train, validation, tuning, value)
-            skipped += grown.result.skipped_batches
-            if grown.result.best.better_than(best.result.best):
-                best, dropout = grown, value
-        if found.rival is not None and tunable and self.stopped is None:
-            grown = self._tune_candidate(layer, number, found.rival, train, validation, tuning, dropout)
-            skipped += grown.result.skipped_batches
-            best = grown if grown.result.best.better_than(best.result.best) else best
+        dropouts = list(self.settings.dropouts if first else (tuning.dropout,))
+        winners = [found.winner] * len(dropouts)
+        rivals = [found.rival] if found.rival is not None and tunable else []
+        if len(dropouts) == 1:  # beside the winner; otherwise afterwards, with the dropout that is best for it
+            winners, dropouts, rivals = winners + rivals, dropouts * (1 + len(rivals)), []
+        tried = self._tune_candidates(layer, number, winners, parts, tuning, dropouts)
+        dropout = dropouts[_place_of_best(tried)]
+        if rivals and self.stopped is None:
+            tried += self._tune_candidates(layer, number, rivals, parts, tuning, [dropout])
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
+        best = tried[_place_of_best(tried)]
         fold_norm(best.block, best.head)
-        return best, dropout, skipped
+        return best, dropout, sum(grown.result.skipped_batches for grown in tried)
 
-    def _tune_candidate(
+    def _tune_candidates(
         self,
         layer: int,
         number: int,
-        winner: Winner,
-        train: Part,
-        validation: Part | None,
+        winners: Sequence[Winner],
+        parts: list[Part],
         tuning: TuningSettings,
-        dropout: float,
-    ) -> _Grown:
-        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), winner.candidate.operator_set))
-        block, head = self._start(winner, train)
-        settings = self.in_time(replace(tuning, dropout=dropout))
-        parts = [train] if validation is None else [train, validation]
-        result = tune(
-            self.backend.session([Layer([block])], head, parts, settings, self.settings.criterion),
+        dropouts: Sequence[float],
+    ) -> list[_Grown]:
+        """Tune several starts side by side, each with its dropout."""
+        names = ", ".join(f"{w.candidate.operator_set} {d}" for w, d in zip(winners, dropouts, strict=True))
+        operators = winners[0].candidate.operator_set
+        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), operators))
+        starts = [self._start(winner, parts[0]) for winner in winners]
+        settings = self.in_time(tuning)
+        outcomes = self.tune(
+            [([Layer([block])], head) for block, head in starts],
+            parts,
             settings,
             np.random.default_rng([self.seed, layer, number, 1]),
             lambda epoch: self.report_epoch(EpochFinished("tune", layer, number, epoch)),
-            self.journal.draft(
-                f"tune {layer}.{number}, {winner.candidate.operator_set}, {schedule(settings)}"
-            ),
+            f"tune {layer}.{number}, {names}, {schedule(settings)}",
+            dropouts,
         )
-        return _Grown(block, head, result)
+        return [_Grown(*start, outcome) for start, outcome in zip(starts, outcomes, strict=True)]
 
-    def _start(self, winner: Winner, train: Part) -> tuple[Block, nn.Linear]:
+    def _start(self, winner: Winner, train: Part) -> tuple[Block, Linear]:
         """A block with the search's weights and statistics, and the closed-form head."""
         n_inputs, size = winner.weight.shape
         block = Block(n_inputs, size, winner.candidate.operator_set)
-        assign_block(block, winner.weight, np.zeros(size), np.ones(size), np.zeros(size))
-        assign_moments(block, winner.mean, winner.variance)
+        block.weight = winner.weight.astype(np.float32)
+        block.norm.mean, block.norm.variance = (a.astype(np.float32) for a in (winner.mean, winner.variance))
         weight, bias = winner.head, winner.intercept
         if self.settings.logits:
             factor = temperature(*train.sample(block, weight, bias))
             weight, bias = weight * factor, bias * factor
-        head = nn.Linear(*weight.shape)
-        assign_head(head, weight, bias)
+        head = Linear(*weight.shape)
+        head.weight, head.bias = weight.astype(np.float32), bias.astype(np.float32)
         return block, head
+
+
+def _place_of_best(tried: Sequence[_Grown]) -> int:
+    """The first of those with the best score."""
+    place = 0
+    for number, grown in enumerate(tried):
+        if grown.result.best.better_than(tried[place].result.best):
+            place = number
+    return place
 
 
 #: Heterogeneous multilayer GOP: a new operator set and tuning for every block.

@@ -18,16 +18,15 @@ References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from torch import nn
 
-from ..backends import Backend
-from ..checkpoints import Journal
-from ..engines import TuningSettings, assign_block, assign_head, assign_moments
+from ..backends import Backend, HostBackend, HostPart
+from ..checkpoints import Draft, Journal
+from ..cluster import n_workers, spread
 from ..errors import NotFiniteError
 from ..events import (
     CandidateFinished,
@@ -39,12 +38,23 @@ from ..events import (
 )
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..memory import projection
-from ..network import Block, Layer
+from ..network import Block, Head, Layer, Linear
 from ..operators import OperatorSet
-from ..population import Member, Outcome, Start, Trained, draw_start
 from ..scores import Score
 from ..search import Candidate
-from ..tuning import TuningResult, tune
+from ..training.population import (
+    Member,
+    MemberOutcome,
+    Start,
+    Trained,
+    candidates_of,
+    draw_start,
+    modules_of,
+    train_members,
+)
+from ..training.schedule import Epoch, Outcome
+from ..training.settings import TuningSettings
+from ..training.train import Training, train
 
 __all__ = ["PMLP", "POP", "POPFAST", "POPMEMH", "POPMEMO", "POPGrowth", "POPMethod", "POPSettings"]
 
@@ -172,12 +182,12 @@ class POPGrowth(Growth):
 
     def _train_pass(
         self, number: int, count: int, width: int, parts: list[Part], members: Sequence[Member]
-    ) -> tuple[Trained, list[Outcome]]:
+    ) -> tuple[Trained, list[MemberOutcome]]:
         self.emit(PhaseStarted("search", number, count, len(members)))
         best: Score | None = None
         done = 0
 
-        def report(outcome: Outcome) -> bool:
+        def report(outcome: MemberOutcome) -> bool:
             nonlocal best, done
             done += 1
             if best is None or outcome.score.better_than(best):
@@ -185,27 +195,46 @@ class POPGrowth(Growth):
             self.emit(CandidateFinished("search", number, count, done, len(members), best))
             return self.stopped is not None
 
-        def report_epoch() -> bool:
+        def report_epoch(epoch: Epoch) -> bool:
             self.emit(PopulationEpochFinished("search", number, count))
             return self.stopped is not None
 
         rng = np.random.default_rng([self.seed, number, count])
-        start = self._start(width, parts[0], rng)
-        return self.backend.train_population(
-            members,
-            start,
-            parts,
-            self.settings.tuning,
-            self.settings.criterion,
-            int(rng.integers(1, 2**63)),
-            report,
-            report_epoch,
-            self.journal.draft(f"population {number}.{count}, {len(members)} candidates, {width} neurons"),
+        start, seed = self._start(width, parts[0], rng), int(rng.integers(1, 2**63))
+        tuning, draft = self.settings.tuning, self.journal.draft(
+            f"population {number}.{count}, {len(members)} candidates, {width} neurons"
         )
+
+        def train_group(group: Sequence[Member], part: Draft) -> tuple[list[Outcome], np.ndarray]:
+            candidates = candidates_of(group, start, tuning.dropout)
+            generator = np.random.default_rng(seed)
+            try:
+                trained = self.train(candidates, parts, tuning, generator, report_epoch, part, exact=False)
+            except MemoryError:
+                if len(group) == 1:
+                    raise
+                middle = len(group) // 2
+                halves = [train_group(half, Draft()) for half in (group[:middle], group[middle:])]
+                return halves[0][0] + halves[1][0], np.concatenate([theta for _, theta in halves])
+            return trained.outcomes, trained.theta
+
+        def train_groups(
+            groups: Sequence[Sequence[Member]], drafts: Sequence[Draft], ended: Callable[[], bool]
+        ) -> Iterator[tuple[list[Outcome], np.ndarray] | None]:
+            if self.backend.spreads_over_workers and n_workers():
+                rows = start, parts, tuning, self.settings.criterion, seed
+                yield from spread(_train_apart, [(group, *rows) for group in groups], ended)
+                return
+            for group, part in zip(groups, drafts, strict=True):
+                yield None if ended() else train_group(group, part)
+
+        one = candidates_of(members[:1], start, tuning.dropout)
+        size = self.backend.group_size(one, parts[0], tuning)
+        return train_members(members, start, size, train_groups, report, draft)
 
     def _train_alone(
         self, number: int, width: int, parts: list[Part], blocks: Sequence[Block]
-    ) -> tuple[Trained, TuningResult]:
+    ) -> tuple[Trained, Outcome]:
         """The only candidate there is; its epochs are reported like those of any tuning."""
         [operator_set] = self.settings.sets
         tuning = self.settings.tuning
@@ -213,13 +242,9 @@ class POPGrowth(Growth):
         clock = self.journal.clock()
         rng = np.random.default_rng([self.seed, number, 1])
         start = self._start(width, parts[0], rng)
-        block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
-        size = block.n_neurons
-        assign_block(block, start.hidden, np.zeros(size), np.ones(size), np.zeros(size))
-        head = nn.Linear(*start.head.shape)
-        assign_head(head, start.head, np.zeros(start.head.shape[1]))
+        block, head, _ = modules_of(Member(operator_set), start)
         result = self._tune(block, head, parts, tuning, rng, number)
-        outcome = Outcome(Member(operator_set), result.best, result.best_epoch, len(result.curve), 0)
+        outcome = MemberOutcome(Member(operator_set), result.best, result.best_epoch, len(result.curve), 0)
         size_with = self._network(self._layers_so_far(blocks, block), head).n_parameters()
         self._record(
             GrowthStep(
@@ -231,7 +256,7 @@ class POPGrowth(Growth):
                 None,
                 size_with,
                 operator_set=operator_set,
-                n_neurons=size,
+                n_neurons=block.n_neurons,
                 curve=result.curve,
                 best_epoch=result.best_epoch,
                 skipped_batches=result.skipped_batches,
@@ -245,21 +270,23 @@ class POPGrowth(Growth):
     def _tune(
         self,
         block: Block,
-        head: nn.Linear | Block,
+        head: Head,
         parts: list[Part],
         tuning: TuningSettings,
         rng: np.random.Generator | None = None,
         number: int = 0,
-    ) -> TuningResult:
+    ) -> Outcome:
         """Tune block and head; without epochs, only take the statistics and the score of the network."""
         tuning = self.in_time(tuning)
-        return tune(
-            self.backend.session([Layer([block])], head, parts, tuning, self.settings.criterion),
+        [outcome] = self.tune(
+            [([Layer([block])], head)],
+            parts,
             tuning,
             rng or np.random.default_rng(0),
             lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
-            self.journal.draft(f"tune {number}, {block.operator_set}, {schedule(tuning)}"),
+            f"tune {number}, {block.operator_set}, {schedule(tuning)}",
         )
+        return outcome
 
     def _start(self, width: int, part: Part, rng: np.random.Generator) -> Start:
         sizes = part.n_inputs, width, part.n_accepted, part.n_outputs
@@ -270,15 +297,14 @@ class POPGrowth(Growth):
         return 1.5 / float(np.sqrt(parts[0].n_inputs)) if given is None else given
 
     def _layers_so_far(self, blocks: Sequence[Block], block: Block) -> list[Layer]:
-        grown = GrownLayer(Layer([*blocks, block]), nn.Identity(), Score(0.0, 0.0))
-        return self.layers_with(grown)
+        return [*self._layers_below(), Layer([*blocks, block])]
 
     def _describe_pass(
         self,
         number: int,
         count: int,
         trained: Trained,
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[MemberOutcome],
         reach: float,
         blocks: Sequence[Block],
     ) -> GrowthStep:
@@ -334,8 +360,9 @@ class POPGrowth(Growth):
         if size == 0:
             return []
         block = Block(train.n_inputs, size, OperatorSet("multiplication", "sum", "identity"))
-        assign_block(block, directions, np.zeros(size), np.ones(size), np.zeros(size))
-        assign_moments(block, *matrices.product_moments(x, directions.astype(np.float32), weight))
+        block.weight = directions.astype(np.float32)
+        moments = matrices.product_moments(x, block.weight, weight)
+        block.norm.mean, block.norm.variance = (values.astype(np.float32) for values in moments)
         return [block]
 
     def _remember(self, parts: list[Part]) -> None:
@@ -344,6 +371,33 @@ class POPGrowth(Growth):
         self.remembering = Layer([*self.layers[-1], *memory])
         for part, before in zip(parts, self.before, strict=True):
             part.remember(memory, before)
+
+
+def _train_apart(
+    members: Sequence[Member],
+    start: Start,
+    parts: Sequence[HostPart],
+    tuning: TuningSettings,
+    criterion: str,
+    seed: int,
+) -> tuple[list[Outcome], np.ndarray]:
+    """Train candidates in another process, which is handed their rows."""
+    candidates = candidates_of(members, start, tuning.dropout)
+    tuning = replace(tuning, n_threads=1)
+    training = Training(
+        HostBackend(1).trainer(candidates, parts[0], tuning, criterion),
+        candidates,
+        parts[0],
+        parts[-1],
+        tuning,
+        criterion,
+        np.random.default_rng(seed),
+        exact=False,
+        on_epoch=lambda epoch: None,
+        draft=Draft(),
+    )
+    trained = train(training)
+    return trained.outcomes, trained.theta
 
 
 _NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}

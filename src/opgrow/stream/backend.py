@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from torch import nn
 
-from ..backends import HostBackend, HostPart, Problem
-from ..engines import TuningSettings
-from ..network import Block, Layer
+from ..backends import HostBackend, Problem
+from ..training.candidates import Candidates
+from ..training.settings import TuningSettings
+from ..training.train import Trainer
 from .limits import Plan
 from .part import StreamPart
 from .rows import TrainingRows
-from .session import StreamSession, Windows
+from .windows import Windows
 
 __all__ = ["StreamBackend", "StreamProblem"]
 
@@ -36,6 +35,7 @@ class StreamProblem(Problem):
 class StreamBackend(HostBackend):
     """Rows that pass through in chunks, by a plan of what may be in memory."""
 
+    spreads_over_workers: ClassVar[bool] = False
     plan: Plan
 
     def part(self, problem: Problem) -> Any:
@@ -45,18 +45,10 @@ class StreamBackend(HostBackend):
             return StreamPart(problem.training, whole)
         return whole
 
-    def session(
-        self,
-        layers: Sequence[Layer],
-        head: nn.Linear | Block,
-        parts: Sequence[Any],
-        settings: TuningSettings,
-        criterion: str,
-    ) -> Any:
-        train: StreamPart = parts[0]
-        validation: HostPart | None = parts[1] if len(parts) > 1 else None
-        windows = self.windows(train)
-        return StreamSession(layers, head, train, validation, settings, criterion, windows)
+    def trainer(
+        self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
+    ) -> Trainer:
+        return super().trainer(candidates, self.windows(train), settings, criterion)
 
     def windows(self, train: StreamPart) -> Windows:
         """The windows in which rows are shuffled, as large as the plan allows."""

@@ -95,6 +95,22 @@ class StreamPart:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.sample_rows.sample(block, weight, bias)
 
+    @property
+    def total_weight(self) -> float:
+        return self.training.total_weight
+
+    @property
+    def sample_part(self) -> Any:
+        """While parameters change, statistics and scores are those of the sample."""
+        return self if self.complete else self.sample_rows
+
+    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        """The sum over all rows of a function of some of them."""
+        if self.complete:
+            return self.sample_rows.sum(function, n_candidates, width)
+        chunks = (chunk.sum(function, n_candidates, width) for chunk in self.chunks())
+        return sum(chunks)  # type: ignore[return-value]
+
     # --- chunks ---
 
     def load(self, number: int) -> HostPart:

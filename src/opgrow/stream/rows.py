@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Preparation:
     scaling : what is done to the inputs; ranges : what was seen of inputs and targets
     classes : labels, or None for regression; class_weight : a factor for each class
     shift, spread : mean and scale of each target, for regression
-    weight : the mean weight of the training rows
+    weight : the mean weight of the training rows; weighted : whether their weights may differ
     """
 
     division: Division
@@ -46,6 +47,7 @@ class Preparation:
     shift: np.ndarray
     spread: np.ndarray
     weight: float
+    weighted: bool
 
     @property
     def n_outputs(self) -> int:
@@ -143,6 +145,14 @@ class TrainingRows:
         self._targets.put(number, lambda: np.column_stack([rows.target, rows.weight]))
         self._inputs.put(number, lambda: rows.x)
         return rows
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of all rows' weights; a pass over the rows where these differ."""
+        if not self.preparation.weighted:
+            return float(self.n_rows)
+        weights = (self.targets(number) or (None, self.read(number).weight) for number in range(self.n_chunks))
+        return float(sum(weight.sum(dtype=np.float64) for _, weight in weights))
 
     def targets(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Targets and weights of a chunk without its inputs; None where they have to be read."""

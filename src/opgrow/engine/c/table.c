@@ -1,7 +1,7 @@
 /* See table.h. */
 #include "table.h"
 #include "blocks.h"
-#include "candidate.h"
+#include "evaluation.h"
 #include "network.h"
 #include "shards.h"
 #include "solve.h"
@@ -39,9 +39,9 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(shard_slopes),
     OG_ENTRY(shard_backward),
     OG_ENTRY(keep),
-    OG_ENTRY(candidate_room),
-    OG_ENTRY(train_candidate),
-    OG_ENTRY(shuffle),
+    OG_ENTRY(evaluation_room),
+    OG_ENTRY(feature_sums),
+    OG_ENTRY(score_sums),
     OG_ENTRY(elementary),
     {0, 0},
 };

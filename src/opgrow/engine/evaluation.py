@@ -1,0 +1,68 @@
+"""Statistics of a candidate's features over rows, and its score: sums over rows in double precision."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import check, pointer, room
+from .functions import INTEGER, POINTER, Functions
+from .sums import CRITERIA, code_of
+from .training import _TRAINING, Rows, Settings, Shape, _Training, structure
+
+__all__ = ["Evaluation", "EvaluationFunctions"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A candidate and some rows, prepared for many calls; nothing of them is copied."""
+
+    shape: Shape
+    rows: Rows
+    settings: Settings
+    given: _Training
+    scratch: np.ndarray
+
+
+class EvaluationFunctions(Functions):
+    """What decides between candidates."""
+
+    def evaluation(self, shape: Shape, rows: Rows, settings: Settings) -> Evaluation:
+        """Prepare calls for a candidate on some rows."""
+        given = structure(shape, rows, settings, 0)
+        size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(given)
+        return Evaluation(shape, rows, settings, given, room(size))
+
+    def feature_sums(
+        self, candidate: Evaluation, theta: np.ndarray, moments: np.ndarray, layer: int
+    ) -> np.ndarray:
+        """Weighted sums (2, width) of a layer's features before its norm, and of their squares.
+
+        ``moments`` (2, neurons of all layers): means and variances that layers below are normalised with.
+        """
+        _check(candidate, theta, moments)
+        sums = np.empty((2, int(candidate.shape.widths[layer])))
+        call = self._bind("feature_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
+        given, scratch = ctypes.byref(candidate.given), pointer(candidate.scratch)
+        call(given, pointer(theta), pointer(moments), layer, pointer(sums), scratch)
+        return sums
+
+    def score_sums(
+        self, candidate: Evaluation, theta: np.ndarray, moments: np.ndarray, criterion: str
+    ) -> np.ndarray:
+        """Sums (4,) over rows: weighted criterion, weighted loss, weight, rows without finite outputs."""
+        _check(candidate, theta, moments)
+        sums = np.empty(4)
+        call = self._bind("score_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
+        code, scratch = code_of("criterion", criterion, CRITERIA), pointer(candidate.scratch)
+        call(
+            ctypes.byref(candidate.given), pointer(theta), pointer(moments), code, pointer(sums), scratch
+        )
+        return sums
+
+
+def _check(candidate: Evaluation, theta: np.ndarray, moments: np.ndarray) -> None:
+    check("theta", theta, (candidate.shape.n_parameters,))
+    check("moments", moments, (2, int(candidate.shape.widths.sum())))

@@ -1,0 +1,102 @@
+"""Candidates trained on a device: what `opgrow.training.train` asks a trainer for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..training.candidates import Candidates, fill
+from ..training.settings import TuningSettings
+from .memory import shrinking
+from .model import Model
+from .rows import Chunk, DevicePart
+from .scoring import score_sums
+from .steps import Trainer
+
+__all__ = ["DeviceTrainer"]
+
+
+class DeviceTrainer:
+    """Candidates of equal sizes on a device, with built-in operators and losses, and Adam."""
+
+    def __init__(
+        self, candidates: Candidates, train: DevicePart, settings: TuningSettings, criterion: str
+    ) -> None:
+        self.candidates, self.train, self.settings, self.criterion = candidates, train, settings, criterion
+        self.model = Model(candidates.shapes, torch.from_numpy(candidates.theta).to(train.device))
+        self._best = self.theta.clone()
+        self._steps: Trainer | None = None
+
+    @property
+    def theta(self) -> Tensor:
+        return self.model.theta
+
+    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        seed = int(rng.integers(1, 2**63))
+        given = torch.from_numpy(rates).to(self.train.device)
+
+        def work() -> tuple[np.ndarray, np.ndarray]:
+            steps = self._steps or self._new_steps(seed)
+            self._steps = None  # after a failure another one, with smaller chunks, goes on
+            before = steps.skipped.clone()
+            losses = steps.epoch(given, seed)
+            self._steps = steps
+            return losses.cpu().numpy(), (steps.skipped - before).cpu().numpy()
+
+        return shrinking(self.train.budget, work, "training")
+
+    def _new_steps(self, seed: int) -> Trainer:
+        return Trainer(self.model, self.train, self.settings, list(self.candidates.dropouts), seed)
+
+    def batch_moments(self) -> np.ndarray:
+        assert self._steps is not None
+        layers = self._steps.batch_moments()
+        return np.stack([torch.cat([pair[i] for pair in layers], dim=1).cpu().numpy() for i in range(2)])
+
+    def _layers(self, moments: np.ndarray) -> list[tuple[Tensor, Tensor]]:
+        """Statistics (2, K, neurons) as those of each layer."""
+        on_device = torch.from_numpy(np.ascontiguousarray(moments)).to(self.train.device)
+        widths = self.candidates.shapes[0].widths.tolist()
+        return [(mean, variance) for mean, variance in on_device.split(widths, dim=2)]
+
+    @torch.no_grad()
+    def feature_sums(self, rows: Chunk, moments: np.ndarray, layer: int) -> np.ndarray:
+        below, x = self._layers(moments), rows.x[None]
+        for number in range(layer):
+            x = self.model.normalised(number, self.model.raw(number, x), below[number])
+        raw, weight = self.model.raw(layer, x).double(), rows.weight.double()
+        total = raw @ weight
+        return torch.stack([total, raw.square_() @ weight]).cpu().numpy()
+
+    @torch.no_grad()
+    def score_sums(self, rows: Chunk, moments: np.ndarray) -> np.ndarray:
+        outputs = self.model.outputs(rows.x, rows.frozen, self._layers(moments))
+        return score_sums(self.criterion, str(self.settings.loss), outputs, rows).cpu().numpy()
+
+    def keep(self, which: np.ndarray) -> None:
+        mask = torch.from_numpy(which).to(self.train.device)
+        self._best = torch.where(mask[:, None], self.theta, self._best)
+
+    def best(self) -> np.ndarray:
+        return self._best.cpu().numpy()
+
+    def use_best(self) -> None:
+        self.theta.copy_(self._best)
+
+    def state(self) -> dict[str, np.ndarray] | None:
+        if self._steps is None:
+            return None
+        return {"theta": self.theta.cpu().numpy()} | self._steps.state()
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, tensor in (("best", self._best), ("theta", self.theta)):
+            if name == "theta" and name not in arrays:
+                return
+            values = np.empty(tuple(tensor.shape), np.float32)
+            fill(values, arrays, name)
+            tensor.copy_(torch.from_numpy(values))
+        self._steps = self._new_steps(0)
+        self._steps.load(arrays)

@@ -1,0 +1,126 @@
+"""Candidates trained by the engine in C, on rows in memory or on windows of rows that pass through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..engine import training
+from ..engine.evaluation import Evaluation
+from ..engine.native import native
+from ..kernels.threads import run_all
+from .candidates import Candidates, Shape, fill
+from .settings import TuningSettings, batch_bounds
+
+__all__ = ["HostTrainer", "NativeTrainer", "engine_settings"]
+
+
+class Windows(Protocol):
+    """Training rows that come one window after the other: all of them in an epoch."""
+
+    def windows(self, rng: np.random.Generator) -> Iterator[training.Rows]: ...
+
+
+def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> training.Settings:
+    """What the engine does in a step; for settings that `is_plain` accepts."""
+    assert isinstance(settings.loss, str)
+    decay, max_norm = shape.decay(settings.weight_decay), settings.max_norm or 0.0
+    return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm)
+
+
+class HostTrainer:
+    """What trainers in the memory of the host share: parameters, and statistics and scores by the engine."""
+
+    def __init__(self, candidates: Candidates, settings: TuningSettings, criterion: str) -> None:
+        self.candidates, self.settings, self.criterion = candidates, settings, criterion
+        self.theta = candidates.theta.copy()
+        self.shapes = [shape.compiled() for shape in candidates.shapes]
+        pairs = zip(candidates.shapes, candidates.dropouts, strict=True)
+        self.steps = [engine_settings(shape, settings, dropout) for shape, dropout in pairs]
+        self.states = [training.State(theta) for theta in self.theta]
+        self._best = self.theta.copy()
+        self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
+
+    def _evaluations(self, rows: training.Rows) -> list[Evaluation]:
+        prepared = self._prepared.get(rows)
+        if prepared is None:
+            pairs = zip(self.shapes, self.steps, strict=True)
+            prepared = self._prepared[rows] = [native().evaluation(s, rows, step) for s, step in pairs]
+        return prepared
+
+    def feature_sums(self, rows: training.Rows, moments: np.ndarray, layer: int) -> np.ndarray:
+        return self._by_candidate(rows, moments, lambda *given: native().feature_sums(*given, layer))
+
+    def score_sums(self, rows: training.Rows, moments: np.ndarray) -> np.ndarray:
+        return self._by_candidate(rows, moments, lambda *given: native().score_sums(*given, self.criterion))
+
+    def _by_candidate(
+        self, rows: training.Rows, moments: np.ndarray, function: Callable[..., np.ndarray]
+    ) -> np.ndarray:
+        """A function of each candidate, its parameters and its statistics, side by side on threads."""
+        arguments = zip(self._evaluations(rows), self.theta, moments.transpose(1, 0, 2).copy(), strict=True)
+        tasks = [partial(function, *given) for given in arguments]
+        return np.stack(run_all(tasks, self.settings.n_threads), axis=1)
+
+    def batch_moments(self) -> np.ndarray:
+        return np.stack([state.moments for state in self.states], axis=1)
+
+    def keep(self, which: np.ndarray) -> None:
+        self._best[which] = self.theta[which]
+
+    def best(self) -> np.ndarray:
+        return self._best
+
+    def use_best(self) -> None:
+        self.theta[:] = self._best
+
+    def state(self) -> dict[str, np.ndarray]:
+        steps = np.array([state.step for state in self.states])
+        first, second = (np.stack([getattr(state, n) for state in self.states]) for n in ("first", "second"))
+        return {"theta": self.theta, "first": first, "second": second, "steps": steps}
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        fill(self._best, arrays, "best")
+        if "theta" not in arrays:
+            return
+        fill(self.theta, arrays, "theta")
+        first, second = np.empty_like(self.theta), np.empty_like(self.theta)
+        steps = np.zeros(len(self.states), np.int64)
+        for target, name in ((first, "first"), (second, "second"), (steps, "steps")):
+            fill(target, arrays, name)
+        for k, state in enumerate(self.states):
+            state.first[:], state.second[:], state.step = first[k], second[k], int(steps[k])
+
+
+class NativeTrainer(HostTrainer):
+    """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
+
+    def __init__(
+        self, candidates: Candidates, windows: Windows, settings: TuningSettings, criterion: str
+    ) -> None:
+        super().__init__(candidates, settings, criterion)
+        self.windows = windows
+
+    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        active = np.flatnonzero(rates)
+        losses, n_batches = np.zeros(len(rates)), 0
+        for state in self.states:
+            state.skipped = 0
+        for rows in self.windows.windows(rng):
+            bounds = batch_bounds(len(rows.x), self.settings.batch_size)
+            batches = rng.permutation(len(rows.x)), bounds
+            seed, count = int(rng.integers(1, 2**63)), len(bounds) - 1
+            tasks = [partial(self._train, k, rows, batches, rates[k], seed) for k in active]
+            for k, loss in zip(active, run_all(tasks, self.settings.n_threads), strict=True):
+                losses[k] += loss * count
+            n_batches += count
+        return losses / n_batches, np.array([state.skipped for state in self.states])
+
+    def _train(self, k: int, rows: training.Rows, batches: Any, rate: float, seed: int) -> float:
+        state = self.states[k]
+        native().train_epoch(self.shapes[k], rows, self.steps[k], state, batches, float(rate), seed)
+        return state.loss

@@ -1,0 +1,351 @@
+"""The same training as plain torch: for operators, losses and optimisers of users, and the tests' oracle.
+
+All candidates go through a step as one batched tensor program, on any device. The gradient by all parameters
+is one matrix (K, size), and Adam is written on it; an optimiser of the user's own gets each candidate's
+parameters by themselves. On several ranks, the sums over a batch are sums over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import kernels
+from ..engine.native import native
+from ..engine.shards import FROZEN, HIDDEN, INPUTS
+from ..network import NORM_EPSILON
+from ..operators import OperatorSet
+from ..scores import evaluate, row_losses
+from .candidates import BlockParameters, Candidates, fill
+from .settings import TuningSettings, batch_bounds
+from .updates import Adam, UsersOptimizer
+
+__all__ = ["Batch", "ReferenceTrainer", "tensors_of", "whole_batches"]
+
+#: Evaluations of nodal operators that are held at once; scores are taken in as many pieces as that needs.
+_EVALUATIONS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a batch that are here, their numbers among all rows, and how many the batch has in all."""
+
+    rows: np.ndarray
+    numbers: np.ndarray
+    count: float
+
+
+#: From rows of a window and random numbers to its batches, and a seed for what is drawn within them.
+Batches = Callable[[Any, np.random.Generator], tuple[int, Iterator[Batch]]]
+
+
+def whole_batches(batch_size: int) -> Batches:
+    """Batches of rows that are all here."""
+
+    def draw(rows: Any, rng: np.random.Generator) -> tuple[int, Iterator[Batch]]:
+        order, bounds = rng.permutation(rows.n_rows), batch_bounds(rows.n_rows, batch_size)
+        parts = (order[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True))
+        return int(rng.integers(1, 2**63)), (Batch(part, part, float(len(part))) for part in parts)
+
+    return draw
+
+
+def tensors_of(rows: Any) -> list[Tensor]:
+    """Inputs (n, D), frozen features (n, F), targets (n, C) and weights (n,) of rows on host or device."""
+    parts = [torch.as_tensor(a) for a in (rows.x, rows.frozen, rows.target, rows.weight)]
+    return [part.T for part in parts[:3]] + parts[3:] if rows.rows_last else parts
+
+
+class ReferenceTrainer:
+    """Candidates as tensors on the device of their rows.
+
+    Parameters
+    ----------
+    windows : what has ``windows(rng)``, as `opgrow.training.native.Windows`
+    batches : how a window is divided into batches
+    add : sums a tensor over all ranks, in place; None where all rows are here
+    fused : compute features by the compiled kernels where a candidate is alone, and not by plain torch
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        windows: Any,
+        settings: TuningSettings,
+        criterion: str,
+        device: torch.device | str = "cpu",
+        batches: Batches | None = None,
+        add: Callable[[Tensor, str], Tensor] | None = None,
+        fused: bool = False,
+    ) -> None:
+        self.candidates, self.windows, self.settings, self.criterion = candidates, windows, settings, criterion
+        self.shape, self.device, self.add, self.fused = candidates.shapes[0], torch.device(device), add, fused
+        self.batches = whole_batches(settings.batch_size) if batches is None else batches
+        self.theta = torch.from_numpy(candidates.theta.copy()).to(self.device)
+        self._best = self.theta.clone()
+        self._moments: list[Tensor] = []
+        self.update: Adam | UsersOptimizer
+        kind = UsersOptimizer if callable(settings.optimizer) else Adam
+        self.update = kind(candidates, self.theta, settings)
+
+    # --- training ---
+
+    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        active = np.flatnonzero(rates)
+        losses, skipped, n_batches = np.zeros(len(rates)), np.zeros(len(rates), int), 0
+        sums: list[Tensor] = []
+        for rows in self.windows.windows(rng):
+            tensors = tensors_of(rows)
+            seed, batches = self.batches(rows, rng)
+            for batch in batches:
+                gradient, loss, moments = self._gradient(active, tensors, batch, seed)
+                finite = gradient.isfinite().all(dim=1)
+                self.update(active, gradient, rates, finite)
+                self._limit_norms()
+                losses[active] += loss
+                skipped[active] += ~finite.cpu().numpy()
+                sums.append(moments)
+                n_batches += 1
+        self._note_moments(active, torch.stack(sums))
+        return losses / n_batches, skipped
+
+    def _note_moments(self, active: np.ndarray, batches: Tensor) -> None:
+        """Statistics of the epoch: (batches, 2, active, neurons) to means and variances over all of them."""
+        mean, variance = batches.mean(dim=0)
+        variance = variance + batches[:, 0].var(dim=0, correction=0)
+        moments = np.full((2, len(self.theta), self.shape.n_neurons), np.nan, np.float32)
+        moments[:, active] = torch.stack([mean, variance]).cpu().numpy()
+        self._moments = moments
+
+    def batch_moments(self) -> np.ndarray:
+        return self._moments
+
+    def _gradient(
+        self, active: np.ndarray, tensors: Sequence[Tensor], batch: Batch, seed: int
+    ) -> tuple[Tensor, np.ndarray, Tensor]:
+        """Gradients (active, size), losses (active,) and statistics (2, active, neurons) of a batch."""
+        index = torch.from_numpy(batch.rows).to(self.device)
+        x, frozen, target, weight = (tensor[index] for tensor in tensors)
+        theta = self.theta[torch.from_numpy(active).to(self.device)].detach().requires_grad_()
+        dropped = _Dropout(seed, batch.numbers, self._dropouts(active), self.device)
+        moments: list[Tensor] = []
+
+        def normalised(raw: Tensor, layer: int) -> Tensor:
+            """Batch norm with the batch's own statistics, of all ranks."""
+            values = raw.double()
+            sums = torch.stack([values.sum(dim=1), values.square().sum(dim=1)])
+            mean, square = (sums if self.add is None else _Added.apply(sums, self.add)) / batch.count
+            variance = (square - mean.square()).clamp_min(0.0)
+            moments.append(torch.stack([mean, variance]).detach().float())
+            return (raw - mean.float()[:, None]) / torch.sqrt(variance.float()[:, None] + NORM_EPSILON)
+
+        x = dropped(x[None], INPUTS, 0, [self.settings.input_dropout] * len(active))
+        frozen = dropped(frozen[None], FROZEN, 0)
+        outputs = self._outputs(active, theta, x, frozen, normalised, dropped)
+        k, n, c = outputs.shape
+        losses = row_losses(self.settings.loss, outputs.reshape(k * n, c), target.repeat(k, 1)).reshape(k, n)
+        shares = (losses * weight).sum(dim=1) / batch.count
+        (gradient,) = torch.autograd.grad(shares.sum(), theta)
+        sent = torch.cat([gradient, shares.detach()[:, None]], dim=1)
+        if self.add is not None:
+            sent = self.add(sent.double(), GRADIENT).to(sent.dtype)
+        return sent[:, :-1], sent[:, -1].double().cpu().numpy(), torch.cat(moments, dim=-1)
+
+    def _dropouts(self, active: np.ndarray) -> list[float]:
+        return [self.candidates.dropouts[k] for k in active]
+
+    def _limit_norms(self) -> None:
+        most = self.settings.max_norm
+        if most:
+            for layer in self.shape.blocks(self.theta):
+                for block in layer:
+                    norms = block.weight.norm(dim=-2, keepdim=True).clamp_min(1e-30)
+                    block.weight.mul_((most / norms).clamp_max(1.0))
+
+    # --- features and outputs ---
+
+    def _outputs(
+        self,
+        which: Sequence[int],
+        theta: Tensor,
+        x: Tensor,
+        frozen: Tensor,
+        normalised: Callable[[Tensor, int], Tensor],
+        dropped: Callable[..., Tensor] | None = None,
+    ) -> Tensor:
+        """Outputs (k, n, C) of some candidates for inputs and frozen features (1 or k, n, ...)."""
+        n_done = 0
+        for number, layer in enumerate(self.shape.blocks(theta)):
+            x = self._layer(which, number, layer, x, normalised)
+            x = x if dropped is None else dropped(x, HIDDEN, n_done)
+            n_done += x.shape[2]
+        x = torch.cat([frozen.expand(len(theta), *frozen.shape[1:]), x], dim=2)
+        weight, bias = self.shape.head(theta)
+        if self.shape.head_set is None:
+            return x @ weight + bias[:, None]
+        heads = [self.candidates.shapes[k].head_set for k in which]
+        return self._features(x, weight, bias, [head for head in heads if head is not None])
+
+    def _layer(
+        self,
+        which: Sequence[int],
+        number: int,
+        blocks: Sequence[BlockParameters],
+        x: Tensor,
+        normalised: Callable[[Tensor, int], Tensor],
+    ) -> Tensor:
+        """Normalised, scaled and shifted features (k, n, width) of a layer."""
+        raw = self._raw(which, number, blocks, x)
+        scale, shift = (torch.cat([getattr(b, name) for b in blocks], dim=1) for name in ("scale", "shift"))
+        return normalised(raw, number) * scale[:, None] + shift[:, None]
+
+    def _raw(
+        self, which: Sequence[int], number: int, blocks: Sequence[BlockParameters], x: Tensor
+    ) -> Tensor:
+        first = sum(len(layer) for layer in self.shape.blocks(self.theta)[:number])
+        parts = [
+            self._features(x, b.weight, b.bias, [self.candidates.shapes[k].sets[first + i] for k in which])
+            for i, b in enumerate(blocks)
+        ]
+        return torch.cat(parts, dim=2)
+
+    def _features(self, x: Tensor, weight: Tensor, bias: Tensor, sets: Sequence[OperatorSet]) -> Tensor:
+        """f(rho(psi(x, w)) + b) of all candidates: x (1 or k, n, D), weight (k, D, d) to (k, n, d)."""
+        if self.fused and len(sets) == 1:
+            return kernels.features(x[0], weight[0], bias[0], sets[0])[None]
+        n = x.shape[1]
+        pooled: dict[int, Tensor] = {}
+        for pair in dict.fromkeys((s.nodal, s.pool) for s in sets):
+            chosen = [i for i, s in enumerate(sets) if (s.nodal, s.pool) == pair]
+            inputs = x if x.shape[0] == 1 else x[chosen]
+            z = sets[chosen[0]].nodal_operator.function(inputs[..., None], weight[chosen][:, None])
+            flat = sets[chosen[0]].pool_operator.function(z.reshape(len(chosen) * n, *z.shape[2:]))
+            pooled |= dict(zip(chosen, flat.reshape(len(chosen), n, -1), strict=True))
+        shifted = [pooled[i] + bias[i] for i in range(len(sets))]
+        return torch.stack([s.activation_operator.function(v) for s, v in zip(sets, shifted, strict=True)])
+
+    # --- statistics and scores ---
+
+    def _pieces(self, rows: Any) -> Iterator[list[Tensor]]:
+        tensors = tensors_of(rows)
+        widest = max([self.shape.n_features * self.shape.n_outputs, *(self.shape.plan[:, 3:5].prod(axis=1))])
+        size = max(1, _EVALUATIONS // (len(self.theta) * int(widest)))
+        for start in range(0, max(len(tensors[0]), 1), size):
+            yield [tensor[start : start + size] for tensor in tensors]
+
+    def _normalised_by(self, moments: np.ndarray) -> Callable[[Tensor, int], Tensor]:
+        mean, variance = torch.from_numpy(np.ascontiguousarray(moments)).to(self.device)
+        ends = np.cumsum(self.shape.widths).tolist()
+
+        def normalised(raw: Tensor, layer: int) -> Tensor:
+            span = slice(ends[layer] - raw.shape[2], ends[layer])
+            return (raw - mean[:, None, span]) / torch.sqrt(variance[:, None, span] + NORM_EPSILON)
+
+        return normalised
+
+    @torch.no_grad()
+    def feature_sums(self, rows: Any, moments: np.ndarray, layer: int) -> np.ndarray:
+        everyone, normalised = range(len(self.theta)), self._normalised_by(moments)
+        blocks = self.shape.blocks(self.theta)
+        width = int(self.shape.widths[layer])
+        total = torch.zeros(2, len(self.theta), width, dtype=torch.float64, device=self.device)
+        for x, _, _, weight in self._pieces(rows):
+            x = x[None]
+            for below in range(layer):
+                x = self._layer(everyone, below, blocks[below], x, normalised)
+            raw = self._raw(everyone, layer, blocks[layer], x).double()
+            share = weight.double()[:, None]
+            total += torch.stack([(raw * share).sum(dim=1), (raw.square() * share).sum(dim=1)])
+        return total.cpu().numpy()
+
+    @torch.no_grad()
+    def score_sums(self, rows: Any, moments: np.ndarray) -> np.ndarray:
+        everyone, normalised = range(len(self.theta)), self._normalised_by(moments)
+        total = np.zeros((4, len(self.theta)))
+        for x, frozen, target, weight in self._pieces(rows):
+            if not len(x):
+                continue
+            outputs = self._outputs(everyone, self.theta, x[None], frozen[None], normalised).cpu().numpy()
+            wanted, share = target.cpu().numpy(), weight.cpu().numpy()
+            for k, out in enumerate(outputs):
+                total[:, k] += self._sums(np.ascontiguousarray(out), np.ascontiguousarray(wanted), share)
+        return total
+
+    def _sums(self, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        result, total = evaluate(self.criterion, self.settings.loss, outputs, target, weight), weight.sum(dtype=np.float64)
+        invalid = float(not np.isfinite(outputs).all())
+        return np.array([result.value * total, result.loss * total, total, invalid])
+
+    # --- the best state, and where training stands ---
+
+    def keep(self, which: np.ndarray) -> None:
+        mask = torch.from_numpy(which).to(self.device)
+        self._best[mask] = self.theta[mask]
+
+    def best(self) -> np.ndarray:
+        return self._best.cpu().numpy().copy()
+
+    def use_best(self) -> None:
+        self.theta.copy_(self._best)
+
+    def state(self) -> dict[str, np.ndarray] | None:
+        arrays = self.update.state()
+        return None if arrays is None else {"theta": self.theta.cpu().numpy()} | arrays
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, tensor in (("best", self._best), ("theta", self.theta)):
+            if name == "theta" and name not in arrays:
+                return
+            values = np.empty(tuple(tensor.shape), np.float32)
+            fill(values, arrays, name)
+            tensor.copy_(torch.from_numpy(values))
+        self.update.load(arrays)
+
+
+#: What the parts of a step send, as the traffic of ranks counts it.
+FORWARD, BACKWARD, GRADIENT = "batch statistics", "their gradients", "gradients"
+
+
+class _Added(torch.autograd.Function):
+    """The sum over ranks, of values forward and of their gradients backward."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, add: Callable[[Tensor, str], Tensor]) -> Tensor:
+        ctx.add = add
+        return add(values.clone(), FORWARD)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return ctx.add(grad.contiguous().clone(), BACKWARD), None
+
+
+@dataclass(frozen=True)
+class _Dropout:
+    """Dropout as the engine has it: what is dropped follows from the numbers of rows and a seed."""
+
+    seed: int
+    numbers: np.ndarray
+    rates: Sequence[float]
+    device: torch.device
+
+    def __call__(
+        self, values: Tensor, side: int, first: int, rates: Sequence[float] | None = None
+    ) -> Tensor:
+        """Values (1 or k, n, columns) times the factors of each candidate."""
+        rates = self.rates if rates is None else rates
+        if max(rates, default=0.0) <= 0 or not values.numel():
+            return values
+        columns, numbers = (first, values.shape[2]), np.ascontiguousarray(self.numbers, np.int64)
+        made: dict[float, Tensor] = {}
+        for rate in dict.fromkeys(rates):
+            keep = native().keep(self.seed, side, numbers, columns, rate) if rate > 0 else None
+            factors = torch.ones(values.shape[1:]) if keep is None else torch.from_numpy(keep)
+            made[rate] = factors.to(self.device)
+        if len(made) == 1:
+            return values * made[rates[0]]
+        return values * torch.stack([made[rate] for rate in rates])

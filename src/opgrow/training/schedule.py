@@ -1,0 +1,174 @@
+"""Where the training of candidates stands: schedule, patience, best scores. It knows nothing of arithmetic.
+
+Each candidate goes through the learning rates by itself: it moves on when a rate has had its epochs, or its
+patience, and rests after the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..scores import CRITERIA, Score
+from .settings import TuningSettings
+
+__all__ = ["Epoch", "Outcome", "Schedule"]
+
+#: Columns of the curves: learning rate, mean loss of the batches, criterion and loss of the score.
+RATE, TRAIN_LOSS, VALUE, LOSS = range(4)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One point of a tuning curve."""
+
+    number: int
+    learning_rate: float
+    train_loss: float
+    score: Score
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one candidate; ``best_epoch`` 0 is its untouched start."""
+
+    start: Score
+    best: Score
+    best_epoch: int
+    curve: list[Epoch]
+    skipped_batches: int
+
+    @property
+    def invalid_epochs(self) -> int:
+        """Epochs whose score was not finite."""
+        return sum(not epoch.score.finite for epoch in self.curve)
+
+
+@dataclass
+class Schedule:
+    """Position of K candidates in their training.
+
+    Attributes
+    ----------
+    criterion : of the scores
+    start, best : (2, K) criterion and loss before the first epoch, and the best so far
+    best_epoch, skipped : (K,) epoch of the best score, and batches without a step
+    stage, used, waited : (K,) number of the learning rate, epochs of it, and those without a better score
+    curves : (epochs, 4, K) learning rate, mean loss of the batches, criterion and loss; NaN at rest
+    stopped : whether the training was ended from outside
+    """
+
+    criterion: str
+    start: np.ndarray
+    best: np.ndarray
+    best_epoch: np.ndarray
+    skipped: np.ndarray
+    stage: np.ndarray
+    used: np.ndarray
+    waited: np.ndarray
+    curves: np.ndarray
+    stopped: bool = False
+
+    @classmethod
+    def begin(cls, criterion: str, scores: np.ndarray, settings: TuningSettings) -> Schedule:
+        """Before the first epoch, with the scores (2, K) of the start."""
+        numbers = (np.zeros(scores.shape[1], np.int64) for _ in range(5))
+        schedule = cls(criterion, scores.copy(), scores.copy(), *numbers, np.empty((0, 4, scores.shape[1])))
+        schedule._move_on(settings)
+        return schedule
+
+    @property
+    def epochs(self) -> int:
+        return len(self.curves)
+
+    def active(self, settings: TuningSettings) -> np.ndarray:
+        """Which candidates still train: (K,) of bool."""
+        return (self.stage < len(settings.epochs)) & (not self.stopped)
+
+    def rates(self, settings: TuningSettings) -> np.ndarray:
+        """Learning rates (K,) of the next epoch; 0 for candidates at rest."""
+        rates = np.array([*settings.learning_rates, 0.0])[self.stage]
+        return np.where(self.active(settings), rates, 0.0)
+
+    def advance(
+        self, losses: np.ndarray, skipped: np.ndarray, scores: np.ndarray, settings: TuningSettings
+    ) -> np.ndarray:
+        """Note an epoch; which candidates (K,) have never been better."""
+        active, rates = self.active(settings), self.rates(settings)
+        row = np.stack([rates, losses, *scores])
+        row[:, ~active] = np.nan
+        self.curves = np.concatenate([self.curves, row[None]])
+        self.skipped = self.skipped + np.where(active, skipped, 0)
+        self.used = self.used + active
+        self.waited = self.waited + active
+        better = active & self._better(scores)
+        self.best = np.where(better, scores, self.best)
+        self.best_epoch = np.where(better, self.epochs, self.best_epoch)
+        self.waited = np.where(better, 0, self.waited)
+        self._move_on(settings)
+        return better
+
+    def _better(self, scores: np.ndarray) -> np.ndarray:
+        """Where scores (2, K) are better than the best ones."""
+        pairs = zip(scores.T, self.best.T, strict=True)
+        return np.array([self._score(new).better_than(self._score(old)) for new, old in pairs], bool)
+
+    def _move_on(self, settings: TuningSettings) -> None:
+        """Take candidates whose rate has had its epochs or its patience to the next one."""
+        epochs = np.array([*settings.epochs, np.iinfo(np.int64).max])
+        while True:
+            over = self.used >= epochs[self.stage]
+            if settings.patience is not None:
+                over |= (self.waited >= settings.patience) & (self.stage < len(settings.epochs))
+            if not over.any():
+                return
+            self.stage = self.stage + over
+            self.used, self.waited = np.where(over, 0, self.used), np.where(over, 0, self.waited)
+
+    def check(self, n_candidates: int, settings: TuningSettings) -> None:
+        """Complain about a schedule, read from a file, that does not belong to these candidates."""
+        shapes = {name: (n_candidates,) for name in ("best_epoch", "skipped", "stage", "used", "waited")}
+        shapes |= {"start": (2, n_candidates), "best": (2, n_candidates)}
+        shapes["curves"] = (len(self.curves), 4, n_candidates)
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            kind = "f" if name in ("start", "best", "curves") else "i"
+            if values.shape != shape or values.dtype.kind != kind:
+                raise ValueError(f"{name!r} has shape {values.shape} and type {values.dtype}, expected {shape}")
+        if ((self.stage < 0) | (self.stage > len(settings.epochs))).any():
+            raise ValueError(f"the stages {self.stage.tolist()} are not those of the schedule")
+
+    def last_epoch(self, candidate: int) -> Epoch:
+        """The last point of a candidate's curve."""
+        return self._epoch(candidate, self.epochs)
+
+    def outcome(self, candidate: int) -> Outcome:
+        """What came of a candidate so far."""
+        numbers = np.flatnonzero(~np.isnan(self.curves[:, RATE, candidate])) + 1
+        curve = [self._epoch(candidate, int(number)) for number in numbers]
+        start, best = (self._score(scores[:, candidate]) for scores in (self.start, self.best))
+        return Outcome(start, best, int(self.best_epoch[candidate]), curve, int(self.skipped[candidate]))
+
+    def _epoch(self, candidate: int, number: int) -> Epoch:
+        rate, loss, *score = self.curves[number - 1, :, candidate].tolist()
+        return Epoch(number, rate, loss, self._score(score))
+
+    def _score(self, values: np.ndarray | list[float]) -> Score:
+        return Score(float(values[0]), float(values[1]), CRITERIA[self.criterion])
+
+
+@dataclass
+class TrainingState:
+    """All that a training needs to go on, in this process or in another one.
+
+    Attributes
+    ----------
+    exact : whether the statistics of the best states are those of all training rows
+    rng : state of the random numbers, as JSON; arrays : parameters, statistics, what the optimiser remembers
+    """
+
+    schedule: Schedule
+    exact: bool
+    rng: str
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)

@@ -1,0 +1,57 @@
+"""How candidates are trained: schedule, regularisation, loss and optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engine.sums import LOSSES
+from ..scores import Loss
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["ADAM_EPSILON", "LOSS_CODES", "Optimizer", "TuningSettings", "batch_bounds", "is_plain"]
+
+#: As in Keras, which the public implementation of the paper used.
+ADAM_EPSILON = 1e-7
+#: Losses as the engines in C and on GPUs know them.
+LOSS_CODES = {name: code for code, name in enumerate(LOSSES)}
+
+#: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
+Optimizer = str | Callable[[Iterable[dict]], "torch.optim.Optimizer"]
+
+
+@dataclass(frozen=True)
+class TuningSettings:
+    """Schedule and regularisation.
+
+    ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
+    without a better score.
+    """
+
+    loss: Loss = "cross_entropy"
+    learning_rates: tuple[float, ...] = (0.01, 0.001, 0.0001)
+    epochs: tuple[int, ...] = (20, 40, 40)
+    patience: int | None = None
+    batch_size: int = 32
+    dropout: float = 0.0
+    input_dropout: float = 0.0
+    weight_decay: float = 0.0
+    max_norm: float | None = None
+    optimizer: Optimizer = "adam"
+    n_threads: int = 1
+
+
+def is_plain(settings: TuningSettings) -> bool:
+    """Whether the engines in C and on GPUs know the loss and the optimiser."""
+    return isinstance(settings.loss, str) and settings.optimizer == "adam"
+
+
+def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:
+    """Borders of batches of nearly equal size, so that no last batch is tiny."""
+    n_batches = -(-n_rows // batch_size)
+    return np.arange(n_batches + 1, dtype=np.int64) * n_rows // n_batches

@@ -1,0 +1,240 @@
+"""Back-propagation of candidates: blocks, whole networks, or hundreds of candidates of a population.
+
+Tuning a block is a population of one. A trainer computes, on the rows that it was made for, wherever these
+are; what is decided is decided here. After every epoch each candidate is scored with batch-norm statistics of
+its training rows, as the finished network will predict, and its best state over all epochs, the untouched
+start included, is kept: training never makes a candidate worse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..checkpoints import Draft
+from .candidates import Candidates, fill
+from .schedule import Epoch, Outcome, Schedule, TrainingState
+from .settings import TuningSettings
+
+__all__ = ["TrainedCandidates", "Trainer", "Training", "run", "score", "statistics", "train"]
+
+
+class Trainer(Protocol):
+    """The parameters of K candidates, and what is computed with them on some rows."""
+
+    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Train with each candidate's learning rate, 0 at rest; mean losses and skipped batches, (K,)."""
+        ...
+
+    def batch_moments(self) -> np.ndarray:
+        """Means and variances (2, K, neurons) of the features over the last epoch's batches."""
+        ...
+
+    def feature_sums(self, rows: Any, moments: np.ndarray, layer: int) -> np.ndarray:
+        """Weighted sums (2, K, width) over some rows of a layer's features, and of their squares."""
+        ...
+
+    def score_sums(self, rows: Any, moments: np.ndarray) -> np.ndarray:
+        """Sums (4, K) over some rows, as `opgrow.engine.evaluation` has them."""
+        ...
+
+    def keep(self, which: np.ndarray) -> None:
+        """Remember the parameters of some candidates, (K,) of bool, as their best."""
+        ...
+
+    def best(self) -> np.ndarray:
+        """The parameters (K, size) that are remembered."""
+        ...
+
+    def use_best(self) -> None:
+        """Go back to the parameters that are remembered."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray] | None:
+        """What an epoch goes on from, as arrays; None where an optimiser has more than those."""
+        ...
+
+    def load(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go on from what `state` has said, and remember the array ``best``."""
+        ...
+
+
+class Rows(Protocol):
+    """Training or validation rows, wherever they are."""
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def sample_part(self) -> Any:
+        """Rows by which statistics and scores are taken while parameters change: some of them, or all."""
+        ...
+
+    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
+        """The sum over all rows of a function of some of them.
+
+        The function computes ``width`` values of a row for each of ``n_candidates``; of several candidates,
+        it spreads these over threads by itself.
+        """
+        ...
+
+
+def statistics(trainer: Trainer, candidates: Candidates, rows: Rows) -> np.ndarray:
+    """Means and variances (2, K, neurons) of all layers' features over rows: a pass for each layer.
+
+    Variances that single precision does not hold are NaN: divided by an infinite deviation, a feature would
+    vanish, and the score would not show it.
+    """
+    moments = np.zeros((2, len(candidates), candidates.shapes[0].n_neurons), np.float32)
+    first = 0
+    for layer, width in enumerate(candidates.shapes[0].widths.tolist()):
+        function = partial(trainer.feature_sums, moments=moments, layer=layer)
+        sums = rows.sum(function, len(candidates), width)
+        with np.errstate(all="ignore"):  # the score tells
+            mean, square = sums / rows.total_weight
+            variance = np.maximum(square - np.square(mean), 0.0).astype(np.float32)
+            variance[np.isinf(variance)] = np.nan
+            moments[:, :, first : first + width] = mean.astype(np.float32), variance
+        first += width
+    return moments
+
+
+def score(trainer: Trainer, moments: np.ndarray, rows: Rows) -> np.ndarray:
+    """Criterion and mean loss (2, K) on rows; the criterion is NaN where an output is not finite."""
+    _, n_candidates, width = moments.shape
+    function = partial(trainer.score_sums, moments=moments)
+    value, loss, weight, invalid = rows.sum(function, n_candidates, width)
+    with np.errstate(all="ignore"):
+        return np.stack([np.where(invalid > 0, np.nan, value / weight), loss / weight])
+
+
+@dataclass(frozen=True)
+class TrainedCandidates:
+    """Best states: parameters (K, size), statistics (2, K, neurons), and what came of each candidate."""
+
+    theta: np.ndarray
+    moments: np.ndarray
+    outcomes: list[Outcome]
+
+
+@dataclass
+class Training:
+    """One training: candidates, the rows that they learn from and are scored on, and who hears of it.
+
+    Attributes
+    ----------
+    trainer : what computes
+    train, scored : rows
+    exact : statistics of all training rows for every score; otherwise those of an epoch's batches
+    on_epoch : hears of each epoch of the first candidate that trains; if it answers True, all end there
+    draft : knows where the training was when it was cut off, and is offered every epoch
+    """
+
+    trainer: Trainer
+    candidates: Candidates
+    train: Rows
+    scored: Rows
+    settings: TuningSettings
+    criterion: str
+    rng: np.random.Generator
+    exact: bool
+    on_epoch: Callable[[Epoch], bool | None]
+    draft: Draft
+
+    def begin(self) -> None:
+        """Score the start, or recall where the training was."""
+        state = self.draft.recall(TrainingState)
+        if state is None:
+            self.moments = self._starting_moments()
+            self.best_moments = self.moments.copy()
+            self.is_exact = True
+            self.trainer.keep(np.ones(len(self.candidates), bool))
+            scores = score(self.trainer, self.moments, self.scored.sample_part)
+            self.schedule = Schedule.begin(self.criterion, scores, self.settings)
+            return
+        state.schedule.check(len(self.candidates), self.settings)
+        self.schedule, self.is_exact = state.schedule, state.exact
+        self.best_moments = np.empty((2, len(self.candidates), self.candidates.shapes[0].n_neurons), np.float32)
+        fill(self.best_moments, state.arrays, "moments")
+        self.trainer.load(state.arrays)
+        try:
+            self.rng.bit_generator.state = json.loads(state.rng)
+        except (TypeError, KeyError, OverflowError) as error:
+            raise ValueError(f"the state of the random numbers is not valid ({error})") from error
+
+    def _starting_moments(self) -> np.ndarray:
+        """Statistics of all training rows, which are known where only some of these are at hand."""
+        if self.train.sample_part is not self.train and self.candidates.moments is not None:
+            return self.candidates.moments
+        return statistics(self.trainer, self.candidates, self.train)
+
+    @property
+    def rates(self) -> np.ndarray:
+        return self.schedule.rates(self.settings)
+
+    def end_epoch(self, losses: np.ndarray, skipped: np.ndarray) -> None:
+        """Score what an epoch has made of the candidates, and keep what is better."""
+        sample = self.train.sample_part
+        if self.exact:
+            self.moments = statistics(self.trainer, self.candidates, sample)
+        else:
+            self.moments = self.trainer.batch_moments()
+        scores = score(self.trainer, self.moments, self.scored.sample_part)
+        leader = int(self.schedule.active(self.settings).argmax())
+        better = self.schedule.advance(losses, skipped, scores, self.settings)
+        if better.any():
+            self.trainer.keep(better)
+            self.best_moments = np.where(better[:, None], self.moments, self.best_moments)
+            self.is_exact = self.exact and sample is self.train
+        if self.on_epoch(self.schedule.last_epoch(leader)):
+            self.schedule.stopped = True
+        self.draft.offer(self._state)
+
+    def _state(self) -> TrainingState | None:
+        arrays = self.trainer.state()
+        return None if arrays is None else self._saved(arrays)
+
+    def _saved(self, arrays: dict[str, np.ndarray]) -> TrainingState:
+        rng = json.dumps(self.rng.bit_generator.state)
+        arrays = arrays | {"best": self.trainer.best(), "moments": self.best_moments}
+        return TrainingState(self.schedule, self.is_exact, rng, arrays)
+
+    def finish(self) -> TrainedCandidates:
+        """The best states, with statistics of all training rows where `exact` promises them."""
+        if self.exact and not self.is_exact:
+            self.trainer.use_best()
+            self.best_moments = statistics(self.trainer, self.candidates, self.train)
+            self.is_exact = True
+        theta = self.trainer.best()
+        self.draft.finish(lambda: self._saved({}))
+        outcomes = [self.schedule.outcome(k) for k in range(len(self.candidates))]
+        return TrainedCandidates(theta, self.best_moments, outcomes)
+
+
+def run(
+    trainings: Sequence[Training],
+    epoch: Callable[[Sequence[np.ndarray]], Sequence[tuple[np.ndarray, np.ndarray]]],
+) -> None:
+    """Take trainings through their epochs side by side.
+
+    ``epoch`` trains all of them with their learning rates, and answers with losses and skipped batches of each.
+    """
+    while True:
+        rates = [training.rates for training in trainings]
+        if not any(rate.any() for rate in rates):
+            return
+        for training, rate, results in zip(trainings, rates, epoch(rates), strict=True):
+            if rate.any():
+                training.end_epoch(*results)
+
+
+def train(training: Training) -> TrainedCandidates:
+    """Train candidates as their schedule says, and return their best states."""
+    training.begin()
+    run([training], lambda rates: [training.trainer.epoch(rates[0], training.rng)])
+    return training.finish()
