@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from opgrow.engine.candidates import Candidate, Schedule
 from opgrow.engine.library import Library
 from opgrow.engine.native import Native
 from opgrow.engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
@@ -54,10 +53,9 @@ def digest(engine: Native, n: int = 83) -> str:
             state = State(theta.copy())
             engine.train_epoch(shape, rows, settings, state, (np.arange(n), bounds), 0.01, 5)
             add(state.theta, state.moments, np.float64(state.loss))
-            candidate = Candidate.begin(theta, 18, 7)
-            schedule = Schedule((0.01,), (2,), 0, "brier", bounds)
-            engine.train_candidate(shape, rows, rows, settings, schedule, candidate)
-            add(*vars(candidate).values())
+            prepared = engine.evaluation(shape, rows, settings)
+            add(engine.feature_sums(prepared, state.theta, state.moments, 0))
+            add(engine.score_sums(prepared, state.theta, state.moments, "brier"))
     gram = engine.gram(x, x)
     factor = engine.cholesky(gram + np.eye(9))
     assert factor is not None

@@ -1,7 +1,7 @@
 /* Prints a digest of what the engine computes, without Python: to compare processors, for example under qemu. Compile it
  * with all sources of src/opgrow/engine/c but dispatch.c, and the same OG_ISA for all. */
 #include "../../src/opgrow/engine/c/blocks.h"
-#include "../../src/opgrow/engine/c/candidate.h"
+#include "../../src/opgrow/engine/c/evaluation.h"
 #include "../../src/opgrow/engine/c/solve.h"
 #include "../../src/opgrow/engine/c/sums.h"
 
@@ -64,10 +64,16 @@ int main(void)
             .head_pool = pool, .head_activation = activation, .loss = set % 2, .largest_batch = 35, .decay = decay,
             .dropout = 0.2f, .max_norm = 1.5f};
         og_state state = {theta, first, second, 0, 0, 0.0, moments};
-        OG_NAME(og_shuffle)(order, N, (uint64_t)set);
+        for (int64_t i = 0; i < N; i++)
+            order[i] = (i * 37 + set) % N; /* 37 and N have no common divisor */
         OG_NAME(og_train_epoch)(&training, &state, order, bounds, 2, 0.01, 5, room);
         add(theta, sizeof theta);
         add(&state.loss, sizeof state.loss);
+        double feature_sums[2 * K], score_sums[4];
+        OG_NAME(og_feature_sums)(&training, theta, moments, 0, feature_sums, room);
+        OG_NAME(og_score_sums)(&training, theta, moments, OG_BRIER, score_sums, room);
+        add(feature_sums, sizeof feature_sums);
+        add(score_sums, sizeof score_sums);
     }
     double gram[K * K], right[K], sums[4] = {0};
     OG_NAME(og_gram)(grad, K, 1, K, grad, K, 1, K, NULL, N, gram, room);

@@ -10,9 +10,8 @@ import os
 import numpy as np
 import pytest
 
-from opgrow.engine import blocks, candidates, prediction, sums, training
+from opgrow.engine import blocks, evaluation, prediction, sums, training
 from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
-from opgrow.engine.candidates import Candidate, Schedule
 from opgrow.engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
 from opgrow.engine.training import Rows, Settings, Shape, State
 
@@ -41,7 +40,7 @@ class Guarded:
 @pytest.fixture
 def guarded(monkeypatch):
     rooms = Guarded()
-    for module in (blocks, candidates, prediction, sums, training):
+    for module in (blocks, evaluation, prediction, sums, training):
         monkeypatch.setattr(module, "room", rooms)
     monkeypatch.setattr(prediction._rooms, "of", rooms, raising=False)
     return rooms
@@ -151,11 +150,9 @@ def call_train(engine, rng):
     engine.train_epoch(
         shape, rows, settings, state, (rng.permutation(n), bounds), 0.01, int(rng.integers(1, 2**62))
     )
-    if len(plan) == 1:
-        candidate = Candidate.begin(values(rng, shape.n_parameters), int(plan[0][4]), 1)
-        schedule = Schedule((0.01,), (2,), 1, str(rng.choice(["accuracy", "brier", "loss"])), bounds)
-        held = rows if rng.random() < 0.5 else None
-        assert engine.train_candidate(shape, rows, held, settings, schedule, candidate)
+    prepared, moments = engine.evaluation(shape, rows, settings), values(rng, 2, sum(widths))
+    engine.feature_sums(prepared, state.theta, moments, int(rng.integers(0, len(widths))))
+    engine.score_sums(prepared, state.theta, moments, str(rng.choice(["accuracy", "brier", "loss"])))
 
 
 CALLS = {"block": call_block, "sums": call_sums, "predict": call_predict, "train": call_train}
