@@ -68,7 +68,7 @@ def network(widths, seed):
     torch.manual_seed(seed)
     sets = [OperatorSet("gaussian", "maximum", "tanh"), OperatorSet("multiplication", "sum", "sigmoid")]
     made = Network(5, 3, [Layer([Block(5, d, s) for d, s in zip(widths, sets, strict=True)])])
-    for block in made.hidden[0]:
+    for block in made.layers[0]:
         block.norm.running_mean.normal_()
         block.norm.running_var.uniform_(0.5, 2)
     return made.eval()
@@ -114,7 +114,7 @@ def test_networks_differ_where_they_share_their_rows():
     seen = Members()
     model = classifier(n_estimators=2, callbacks=[seen]).fit(X[::2], Y[::2], eval_set=(X[1::2], Y[1::2]))
     assert [(event.n_rows, event.n_validation) for event in seen.started] == [(75, 75)] * 2
-    blocks = list(model.network_.hidden[0])
+    blocks = list(model.network_.layers[0])
     starts = [next(b for b in blocks if b.n_neurons == 4), [b for b in blocks if b.n_neurons == 4][-1]]
     assert not torch.equal(starts[0].weight, starts[1].weight)
 

@@ -340,13 +340,5 @@ class HostBackend:
 
 
 def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:
-    """What a batch-normalised block hands on for rows of its inputs: (N, D) to (N, d)."""
-    raw = compiled_features(
-        x, block.weight.detach().numpy(), block.bias.detach().numpy(), block.operator_set, n_threads
-    )
-    norm = block.norm
-    raw -= norm.running_mean.numpy()
-    raw /= np.sqrt(norm.running_var.numpy() + np.float32(NORM_EPSILON))
-    raw *= norm.weight.detach().numpy()
-    raw += norm.bias.detach().numpy()
-    return raw
+    """What a block hands on for rows of its inputs: (N, D) to (N, d)."""
+    return block.outputs(x, n_threads)

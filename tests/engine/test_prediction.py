@@ -24,7 +24,7 @@ def network_of(layers, n_inputs, n_outputs, seed=0, **options):
     with torch.no_grad():
         for tensor in network.parameters():
             tensor.uniform_(-0.4, 0.4)
-        for layer in network.hidden:
+        for layer in network.layers:
             for block in layer:
                 if block.norm is not None:
                     block.norm.running_mean.uniform_(-0.5, 0.5)
@@ -48,7 +48,7 @@ def arrays_of(network):
     head = network.head
     return NetworkArrays(
         network.n_inputs,
-        [[block_arrays(block) for block in layer] for layer in network.hidden],
+        [[block_arrays(block) for block in layer] for layer in network.layers],
         block_arrays(head) if isinstance(head, Block) else (array(head.weight).T, array(head.bias)),
         array(network.input_mean),
         array(network.input_scale),

@@ -162,7 +162,7 @@ def test_every_operator_set_says_the_same_in_c(
     library = Library(files, "-O0")
     for pool, network in networks.items():
         expected = expected_outputs(network, raw)
-        names = [str(block.operator_set) for block in network.hidden[0]]
+        names = [str(block.operator_set) for block in network.layers[0]]
         largest = np.maximum(1, np.abs(expected).max(axis=0))
         # Steep operators enlarge the rounding of 16-bit inputs, so single rows may be off by more.
         for name, order, bound in ((pool, np.inf, 1e-5), (f"{pool}_fixed", 2, 5e-3)):
@@ -302,7 +302,7 @@ def test_extreme_inputs_are_treated_as_the_library_does(fitted: dict[str, Any], 
     library = Library([tmp_path / f"{name}.c" for name in ("growing", "model", "fixed")])
     with np.errstate(all="ignore"):
         with torch.no_grad():
-            features = [_reference(block, torch.from_numpy(x)) for block in network.hidden[0]]
+            features = [_reference(block, torch.from_numpy(x)) for block in network.layers[0]]
         expected = np.concatenate(features, axis=1)
         # Shown through the head a value that is not finite spoils the row, so these rows are set apart.
         rows = np.isfinite(expected).all(axis=1)
@@ -508,7 +508,7 @@ def test_the_comment_tells_what_the_file_holds(fitted: dict[str, Any], tmp_path:
     top = source[: source.index("*/")]
     topology, size = model.network_.topology(), model.network_.n_parameters()
     assert f"HeMLGOPClassifier {topology}, {size} parameters" in top
-    for block in itertools.chain.from_iterable(model.network_.hidden):
+    for block in itertools.chain.from_iterable(model.network_.layers):
         assert str(block.operator_set) in top
     assert "Classes: 0 = 0, 1 = 1, 2 = 2." in top
     constants = int(re.search(r"Constants: (\d+) bytes", top)[1])

@@ -109,7 +109,7 @@ def test_integers_are_emulated_bit_for_bit_for_every_operator_set(
         program = program_of(around(network))
         drafts[pool] = FixedDraft(fixed_program(program, rows + program.input_mean, "int16"))
         # The features themselves, of which the head would hide the last bits.
-        one_to_one = replace(program.head, weight=np.eye(network.hidden[0].n_neurons), bias=None)
+        one_to_one = replace(program.head, weight=np.eye(network.layers[0].n_neurons), bias=None)
         drafts[pool] = FixedDraft(
             fixed_program(replace(program, head=one_to_one), rows + program.input_mean, "int16")
         )

@@ -222,7 +222,7 @@ def test_every_operator_set_agrees_with_double_precision(
     with torch.no_grad():
         library_says = network(torch.from_numpy(x)).numpy()
         exact = network.double()(torch.from_numpy(x).double()).numpy()
-        terms = np.concatenate([size_of_terms(block, x) for block in network.hidden[0]], axis=1)
+        terms = np.concatenate([size_of_terms(block, x) for block in network.layers[0]], axis=1)
     # An argument of 1,000 is known to 6e-5 in float32, and its sine not better.
     large = (np.abs(x).max(axis=1, keepdims=True) > 100) & (nodal == "harmonic")
     tolerance = 1e-5 * np.abs(exact) + np.where(large, 3e-4, 3e-6) * (1 + terms)
@@ -302,7 +302,7 @@ def test_every_kind_of_network(
     if float16:  # weights that half precision holds have to come through unharmed
         monkeypatch.setattr(onnx_graph, "SMALL", 0)
         with torch.no_grad():
-            for block in (block for layer in network.hidden for block in layer):
+            for block in (block for layer in network.layers for block in layer):
                 block.weight.mul_(8).round_().div_(8)
             network.head.weight.mul_(8).round_().div_(8)
     model = session_of(around(network), tmp_path, float16=float16)
@@ -534,7 +534,7 @@ def test_float16_keeps_what_half_precision_cannot_hold(tmp_path: Path) -> None:
             ],
         )
     )
-    _, large, small = network.hidden[0]
+    _, large, small = network.layers[0]
     with torch.no_grad():
         large.weight.mul_(1e6)
         small.weight.mul_(1e-7)

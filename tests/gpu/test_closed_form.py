@@ -115,7 +115,7 @@ def test_closed_form_networks_are_the_hosts(name, held, weighted, criterion):
 @pytest.mark.parametrize("held", [False, True])
 def test_inputs_that_do_not_fit_are_streamed(name, held, too_small):
     network, _ = assert_same(getattr(methods, name), SETTINGS[name], problem(held=held))
-    assert len(network.hidden) > 1
+    assert len(network.layers) > 1
 
 
 def test_fewer_rows_than_inputs():
@@ -169,7 +169,7 @@ def test_what_is_remembered_of_rows_that_do_not_fit(method, too_small):
 def assert_memories_agree(network, other, count):
     identity = OperatorSet("multiplication", "sum", "identity")
     found = [
-        [block for layer in n.hidden for block in layer if block.operator_set == identity]
+        [block for layer in n.layers for block in layer if block.operator_set == identity]
         for n in (network, other)
     ]
     assert len(found[0]) == len(found[1]) == count

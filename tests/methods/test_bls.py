@@ -202,7 +202,7 @@ def test_a_sparse_window_is_the_lasso_of_scikit_learn(mu):
     assert mu < 1 or (found == 0).any()
     # The network's first window is that map with its scale folded in.
     network, _, _ = grow(data, mu=mu, admm_iterations=20_000)
-    block = next(iter(network.hidden[0]))
+    block = next(iter(network.layers[0]))
     values = seen @ wanted
     scale = values.std(axis=0)
     assert (scale > 0).all()
@@ -212,7 +212,7 @@ def test_a_sparse_window_is_the_lasso_of_scikit_learn(mu):
 
 
 def test_only_the_first_windows_are_fine_tuned():
-    light, heavy = (grow(mu=mu)[0].hidden[0] for mu in (1e-3, 5.0))
+    light, heavy = (grow(mu=mu)[0].layers[0] for mu in (1e-3, 5.0))
     for number, (a, b) in enumerate(zip(light, heavy, strict=True)):
         same = torch.equal(a.weight, b.weight)
         assert same == (number >= 3)  # windows of 5, 5 and 2 nodes in the first step
@@ -229,13 +229,13 @@ def test_scales_are_those_of_the_training_rows(activation):
         network, growth, _ = grow(data, feature_activation=activation)
         networks.append(network)
         # For validation rows far away the same nodes are far from standard.
-        for block in network.hidden[0]:
+        for block in network.layers[0]:
             linear = block.weight.detach().numpy().astype(np.float64), block.bias.detach().numpy()
             before = data.x @ linear[0] + linear[1]
             np.testing.assert_allclose(weight @ before / weight.sum(), 0, atol=1e-5)
             np.testing.assert_allclose(weight @ before**2 / weight.sum(), 1, rtol=1e-4)
             assert (np.abs((held.x @ linear[0] + linear[1]).mean(axis=0)) > 5).any() == (shift > 0)
-        for block, trial in zip(network.hidden[1], growth.trials, strict=True):
+        for block, trial in zip(network.layers[1], growth.trials, strict=True):
             features = trial.columns[0][:, ~trial.enhancing].astype(np.float64)
             argument = features @ block.weight.detach().numpy() + block.bias.detach().numpy()
             mean = weight @ argument / weight.sum()
@@ -246,7 +246,7 @@ def test_scales_are_those_of_the_training_rows(activation):
 
 def test_enhancement_nodes_see_the_feature_nodes_that_were_there():
     network, _, _ = grow()
-    features, enhancements = network.hidden
+    features, enhancements = network.layers
     assert [block.n_neurons for block in features] == [5, 5, 2, 5, 1, 5, 1]
     assert [block.n_inputs for block in enhancements] == [12, 18, 24]
     assert [block.n_neurons for block in enhancements] == [12, 6, 6]
@@ -271,11 +271,11 @@ def test_the_network_is_the_formula():
         return (tensor.detach().numpy().astype(np.float64) for tensor in (module.weight, module.bias))
 
     columns = []
-    for block in network.hidden[0]:
+    for block in network.layers[0]:
         weight, bias = parameters(block)
         columns.append(sigmoid(data.x @ weight + bias))
     features = np.concatenate(columns, axis=1)
-    for block in network.hidden[1]:
+    for block in network.layers[1]:
         weight, bias = parameters(block)
         columns.append(sigmoid(features[:, : len(weight)] @ weight + bias))
     weight, bias = parameters(network.head)
@@ -286,7 +286,7 @@ def test_the_network_is_the_formula():
 
 def test_columns_of_enhancement_maps_are_orthogonal():
     network, _, _ = grow(n_min=10)
-    for block in network.hidden[1]:
+    for block in network.layers[1]:
         assert block.n_neurons <= block.n_inputs + 1
         columns = np.r_[block.weight.detach().numpy(), block.bias.detach().numpy()[None]].astype(np.float64)
         columns /= np.linalg.norm(columns, axis=0)
@@ -303,15 +303,15 @@ def test_wide_maps_have_orthonormal_rows():
 
 def test_linear_feature_nodes():
     network, _, _ = grow(feature_activation="identity")
-    assert {block.operator_set.activation for block in network.hidden[0]} == {"identity"}
-    assert {block.operator_set.activation for block in network.hidden[1]} == {"sigmoid"}
+    assert {block.operator_set.activation for block in network.layers[0]} == {"identity"}
+    assert {block.operator_set.activation for block in network.layers[1]} == {"sigmoid"}
 
 
 def test_a_window_that_the_penalty_empties_is_constant():
     data = problem()
     network, growth, _ = grow(data, mu=1e9, max_neurons=12)
     assert (growth.trials[0].columns[0] == growth.trials[0].columns[0][0]).all()
-    assert all(block.weight.abs().max() == 0 for block in network.hidden[0])
+    assert all(block.weight.abs().max() == 0 for block in network.layers[0])
     with torch.no_grad():
         outputs = network(torch.from_numpy(data.x)).numpy()
     np.testing.assert_allclose(outputs, np.tile(data.target.mean(axis=0), (120, 1)), rtol=1e-5)
@@ -371,7 +371,7 @@ def test_growth_ends_at_the_target():
 def test_each_layer_has_at_most_max_neurons(bound, widths):
     network, growth, _ = grow(max_neurons=bound)
     assert [trial.width for trial in growth.trials] == widths
-    assert [layer.n_neurons for layer in network.hidden] == [widths[-1]] * 2
+    assert [layer.n_neurons for layer in network.layers] == [widths[-1]] * 2
 
 
 def test_parameters_counted_by_hand():

@@ -151,7 +151,7 @@ class _Bench:
             yield from self._compiled(described, runtime, expected, partial(self._export, model, options))
         if self.has("onnx", "onnx") and self.has("onnxruntime", "onnx"):
             yield self._onnx(described, model, expected)
-        network = model.network_.eval()
+        network = model.network_.to_torch()
 
         def torch_label(row: np.ndarray) -> int:
             with torch.no_grad():

@@ -93,12 +93,12 @@ class Records(Callback):
 
 
 def _sizes(network: Network) -> dict[str, int]:
-    neurons = sum(layer.n_neurons for layer in network.hidden)
+    neurons = sum(layer.n_neurons for layer in network.layers)
     return {
         "parameters": network.n_parameters(),
         "flops": network.flops(),
         "neurons": neurons,
-        "layers": len(network.hidden),
+        "layers": len(network.layers),
     }
 
 

@@ -276,12 +276,12 @@ def _add_probabilities(graph: Graph, outputs: str, loss: str) -> None:
 
 def _add_variable(graph: Graph, network: Network, outputs: str, element: int) -> None:
     if network.output_mean is not None and network.output_scale is not None:
-        scale, mean = (values.cpu().numpy() for values in (network.output_scale, network.output_mean))
+        scale, mean = network.output_scale, network.output_mean
         outputs = graph.add("Mul", outputs, graph.constant(scale, np.float64))
         outputs = graph.add("Add", outputs, graph.constant(mean, np.float64))
     for beyond, limits in (("Less", network.output_low), ("Greater", network.output_high)):
         if limits is not None:  # by a comparison, which leaves NaN as it is
-            limit = graph.constant(limits.cpu().numpy(), np.float64)
+            limit = graph.constant(limits, np.float64)
             outputs = graph.add("Where", graph.add(beyond, outputs, limit), limit, outputs)
     graph.add("Cast", outputs, to=element, output="variable")
 
