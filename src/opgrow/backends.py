@@ -7,7 +7,7 @@ kernels, threads. A GPU's is in `opgrow.gpu.backend`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -138,6 +138,14 @@ class Backend(Protocol):
 
     def running(self) -> AbstractContextManager[None]:
         """What has to hold while a network grows."""
+        ...
+
+    def beside(self, n_networks: int) -> tuple[Any, int, int]:
+        """For networks that grow side by side: their backend, how many at once, and the threads of each."""
+        ...
+
+    def member(self) -> AbstractContextManager[None]:
+        """What holds from the first to the last step of one of them."""
         ...
 
     def moments(
@@ -298,6 +306,13 @@ class HostBackend:
 
     def running(self) -> AbstractContextManager[None]:
         return single_threaded_libraries()
+
+    def beside(self, n_networks: int) -> tuple[HostBackend, int, int]:
+        # Networks side by side, a thread for each, are quicker than threads within one.
+        return HostBackend(1), self.n_threads, 1
+
+    def member(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray

@@ -59,7 +59,9 @@ def forward(engine, shape, theta, moments, x, upto):
 def test_sums_of_features_and_of_their_squares(engine, layer):
     rows, (shape, settings, theta, moments) = problem(), candidate()
     sums = engine.feature_sums(engine.evaluation(shape, rows, settings), theta, moments, layer)
-    raw, *_ = layer_features(engine, shape, theta, layer, forward(engine, shape, theta, moments, rows.x, layer))
+    raw, *_ = layer_features(
+        engine, shape, theta, layer, forward(engine, shape, theta, moments, rows.x, layer)
+    )
     raw, weight = raw.astype(np.float64), rows.weight.astype(np.float64)
     np.testing.assert_allclose(sums[0], weight @ raw, rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(sums[1], weight @ raw**2, rtol=1e-5, atol=1e-3)
@@ -80,7 +82,9 @@ def test_scores_are_those_of_the_outputs(engine, head, criterion):
     )
     total = rows.weight.sum(dtype=np.float64)
     np.testing.assert_allclose(sums[2], total)
-    np.testing.assert_allclose(sums[:2] / total, [value, loss], rtol=1e-4, atol=0.004 if criterion == "accuracy" else 0)
+    np.testing.assert_allclose(
+        sums[:2] / total, [value, loss], rtol=1e-4, atol=0.004 if criterion == "accuracy" else 0
+    )
     assert sums[3] == 0
 
 

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from .. import datasets
 from ..backends import Problem
-from ..engines import ReferenceEngine, Shape, TuningSettings
 from ..estimators import HeMLGOPClassifier, POPClassifier, POPFastClassifier
 from ..gpu.backend import DeviceBackend
 from ..gpu.model import Model
@@ -202,11 +201,11 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             ours = _milliseconds(partial(trainer.epoch, rate), device, repeats) / trainer.n_steps
             peers = {}
             if batch >= 128:
-                few = [tensor[: 16 * batch] for tensor in part.tensors()]
-                engine = ReferenceEngine(shape, theta, few, settings)
-                order, steps = torch.arange(len(few[0])), len(engine.bounds) - 1
-                plain = _milliseconds(partial(engine.epoch, order, 1e-3, 1), device, 5)
-                peers["torch autograd and Adam"] = 1e3 * plain / steps
+                few = _part(device, 16 * batch, 512, 160, 10)
+                candidates = Candidates.of_networks([(layers, head)], 160, [0.1])
+                plain = ReferenceTrainer(candidates, few, settings, "loss", device)
+                epoch = partial(plain.epoch, np.array([1e-3]), np.random.default_rng(0))
+                peers["torch autograd and Adam"] = 1e3 * _milliseconds(epoch, device, 5) / 16
             yield Row(
                 f"training step, {shape.sets[0]}, batch {batch:,}, 512 inputs, 160 + 40 features",
                 1e3 * ours,

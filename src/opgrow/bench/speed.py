@@ -18,15 +18,19 @@ import numpy as np
 import torch
 
 from .. import datasets
+from ..backends import HostPart
 from ..engine.blocks import ACTIVATIONS
 from ..engine.native import native
-from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
 from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
 from ..kernels.threads import map_rows, single_threaded_libraries
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
 from ..statistics import Rows
+from ..training.candidates import Candidates
+from ..training.native import NativeTrainer
+from ..training.reference import ReferenceTrainer
+from ..training.settings import TuningSettings
 
 __all__ = ["Row", "measure", "random_rows"]
 
@@ -174,20 +178,18 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
     n, batch = 480, 32
     x, frozen = (rng.normal(size=(n, k)).astype(np.float32) for k in (8, 40))
     target = np.eye(2, dtype=np.float32)[rng.integers(0, 2, n)]
-    data = TuningData(x, frozen, target, np.ones(n, np.float32))
-    order = rng.permutation(n)
+    rows = HostPart(x, frozen, target, np.ones(n, np.float32))
     for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
         operator_set = OperatorSet(*operators)
         layers, head = [Layer([Block(8, 40, operator_set)])], Linear(80, 2)
-        shape = Shape(layers, head, 40)
-        settings = TuningSettings(batch_size=batch)
-        compiled = CompiledEngine(shape, shape.flatten(layers, head), data, settings)
-        theta = torch.from_numpy(shape.flatten(layers, head))
-        reference = ReferenceEngine(shape, theta, data.tensors(), settings)
+        candidates = Candidates.of_networks([(layers, head)], 40, [0.0])
+        settings, rates = TuningSettings(batch_size=batch), np.array([1e-3])
+        native = NativeTrainer(candidates, rows, settings, "loss")
+        reference = ReferenceTrainer(candidates, rows, settings, "loss")
         seconds = _medians(
             {
-                "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(40)],  # type: ignore[misc]
-                "torch": lambda engine=reference: engine.epoch(order, 1e-3, 1),  # type: ignore[misc]
+                "compiled": lambda trainer=native: [trainer.epoch(rates, rng) for _ in range(40)],  # type: ignore[misc]
+                "torch": lambda trainer=reference: trainer.epoch(rates, rng),  # type: ignore[misc]
             },
             repeats,
         )

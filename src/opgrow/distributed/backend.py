@@ -7,7 +7,7 @@ therefore take the same decisions without asking each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -202,6 +202,12 @@ class DistributedBackend:
 
     def running(self) -> AbstractContextManager[None]:
         return self.inner.running()
+
+    def beside(self, n_networks: int) -> tuple[DistributedBackend, int, int]:
+        return self, 1, getattr(self.inner, "n_threads", 1)
+
+    def member(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray

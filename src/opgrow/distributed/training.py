@@ -137,7 +137,7 @@ class RanksTrainer(HostTrainer):
             seed = int(rng.integers(1, 2**63))
             for batch in _draw(window, self.settings.batch_size, seed, self.group):
                 for k in active:
-                    losses[k] += self._step(k, rows, numbers, batch, seed, float(rates[k]))
+                    losses[k] += self._step(int(k), rows, numbers, batch, seed, float(rates[k]))
                 n_batches += 1
         return losses / n_batches, np.array([state.skipped for state in self.states])
 
@@ -165,4 +165,3 @@ class RanksTrainer(HostTrainer):
 
     def _added(self, sums: np.ndarray, purpose: str) -> np.ndarray:
         return self.group.sum_(torch.from_numpy(sums), purpose).numpy()
-

@@ -57,9 +57,7 @@ class EvaluationFunctions(Functions):
         sums = np.empty(4)
         call = self._bind("score_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
         code, scratch = code_of("criterion", criterion, CRITERIA), pointer(candidate.scratch)
-        call(
-            ctypes.byref(candidate.given), pointer(theta), pointer(moments), code, pointer(sums), scratch
-        )
+        call(ctypes.byref(candidate.given), pointer(theta), pointer(moments), code, pointer(sums), scratch)
         return sums
 
 

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..averaging import average, fold_rows, rows_between
-from ..backends import Backend, HostBackend
+from ..backends import Backend
 from ..callbacks.base import Callback, broadcast, check_callbacks
 from ..callbacks.budget import budgets
 from ..checkpoints import Identity, NoFolder
@@ -413,15 +413,16 @@ class GrowingEstimator(BaseEstimator):
                 backend,
                 folder.journal(f"network{member:02d}"),
             )
-            network = growth.run()
+            with backend.member():
+                network = growth.run()
             backend.forget(problem)
             steps[number] = [replace(step, member=member) for step in growth.steps]
             return network
 
         n_threads, each, where = 1, settings, backend
-        if n_networks > 1 and isinstance(backend, HostBackend):
-            # Networks side by side, a thread for each, are quicker than threads within one.
-            n_threads, each, where = settings.n_threads, settings.with_threads(1), HostBackend(1)
+        if n_networks > 1:
+            where, n_threads, threads_each = backend.beside(n_networks)
+            each = settings.with_threads(threads_each)
         with ExitStack() as stack:
             for callback in callbacks:
                 stack.callback(callback.close)

@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin
 
 from .. import methods
 from ..callbacks import Callback
-from ..training.settings import TuningSettings
 from ..methods.bls import BroadSettings
 from ..parameters import (
     check_choice,
@@ -21,6 +20,7 @@ from ..parameters import (
     n_threads,
     values,
 )
+from ..training.settings import TuningSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .translation import criterion_of
 

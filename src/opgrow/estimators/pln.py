@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 
 from .. import methods
 from ..callbacks import Callback
-from ..training.settings import TuningSettings
 from ..methods.pln import PLNSettings
 from ..parameters import check_integer, check_number, documentation, n_threads
+from ..training.settings import TuningSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .translation import criterion_of
 

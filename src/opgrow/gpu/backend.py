@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +16,10 @@ from ..training.candidates import Candidates
 from ..training.settings import TuningSettings, is_plain
 from ..training.train import TrainedCandidates, Trainer, Training, train
 from .matrices import DeviceMatrices
+from .meeting import Meeting
 from .memory import free_bytes, indexed
 from .rows import DevicePart, Source, device_moments
+from .training import DeviceTrainer
 
 __all__ = ["DeviceBackend"]
 
@@ -36,6 +39,15 @@ class DeviceBackend:
         self.device = indexed(device)
         self.matrices = DeviceMatrices(self.device)
         self._sources: dict[int, tuple[Problem, Source]] = {}
+        self._meeting: Meeting | None = None
+
+    def beside(self, n_networks: int) -> tuple[DeviceBackend, int, int]:
+        other = copy(self)
+        other._meeting = Meeting(n_networks)
+        return other, n_networks, 1
+
+    def member(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._meeting is None else self._meeting.member()
 
     def running(self) -> AbstractContextManager[None]:
         return full_single_precision()
@@ -72,8 +84,6 @@ class DeviceBackend:
         self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
     ) -> Trainer:
         if candidates.compilable and is_plain(settings):
-            from .training import DeviceTrainer
-
             return DeviceTrainer(candidates, train, settings, criterion)
         from ..training.reference import ReferenceTrainer
 
@@ -81,7 +91,7 @@ class DeviceBackend:
 
     def train(self, training: Training) -> TrainedCandidates:
         try:
-            return train(training)
+            return train(training) if self._meeting is None else self._meeting.train(training)
         except torch.cuda.OutOfMemoryError:
             pass
         # Outside of the handler, so that the failed work's tensors are gone.
@@ -94,5 +104,7 @@ class DeviceBackend:
     def group_size(self, candidates: Candidates, train: DevicePart, settings: TuningSettings) -> int:
         shape = candidates.shapes[0]
         window = min(16 * settings.batch_size, train.n_rows)
-        numbers = 8 * shape.size + window * (shape.n_features + 1) + 24 * settings.batch_size * shape.n_neurons
+        numbers = (
+            8 * shape.size + window * (shape.n_features + 1) + 24 * settings.batch_size * shape.n_neurons
+        )
         return max(1, int(_SHARE * free_bytes(self.device) / (4 * numbers)))

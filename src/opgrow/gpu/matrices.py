@@ -19,10 +19,10 @@ from torch import Tensor
 from ..formulas_torch import unit_rows
 from ..operators import OperatorSet
 from ..preparation import scale_of
-from ..scores import Score
+from ..scores import CRITERIA, Score
 from .memory import Budget, shrinking
 from .rows import Chunk, DevicePart, spans_of
-from .scoring import score_rows, to_scores
+from .scoring import score_sums
 
 __all__ = ["DeviceMatrices", "Inputs"]
 
@@ -141,7 +141,7 @@ class DeviceMatrices:
         return [tensor.cpu().numpy() for tensor in found]
 
     def row_products(self, x: Inputs, weight: Tensor) -> np.ndarray:
-        inputs, root = x.part.tensors()[0], weight.double().sqrt()
+        inputs, root = x.part.whole().x.T, weight.double().sqrt()
         n_rows, n_inputs = inputs.shape
 
         def work() -> Tensor:
@@ -161,8 +161,11 @@ class DeviceMatrices:
         def outputs(chunk: Chunk) -> Tensor:
             return torch.addmm(shift, head, features[chunk.span].T.double()).float()[None]
 
-        found = score_rows(part, criterion, "mse", outputs, 1, 8 * features.shape[1])
-        return to_scores(criterion, found)[0]
+        def sums(chunk: Chunk) -> np.ndarray:
+            return score_sums(criterion, "mse", outputs(chunk), chunk)[:, 0].cpu().numpy()
+
+        value, loss, total, invalid = part.sum(sums, 1, features.shape[1])
+        return Score(np.nan if invalid else value / total, loss / total, CRITERIA[criterion])
 
     def constant(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -94,10 +94,10 @@ class Meeting:
 
 def _likeness(training: Training) -> Any:
     """What trainings have in common that one batch can take."""
-    if not isinstance(training.trainer, DeviceTrainer) or training.draft.saves:
+    if not isinstance(training.trainer, DeviceTrainer) or not training.exact or training.draft.saves:
         return id(training)
     settings = replace(training.settings, dropout=0.0)
-    return training.candidates.shapes[0].sizes, settings, training.criterion, training.exact
+    return training.candidates.shapes[0].sizes, settings, training.criterion
 
 
 def train_together(trainings: Sequence[Training]) -> list[TrainedCandidates]:
@@ -120,10 +120,13 @@ def _joint_epoch(
     def epoch(rates: Sequence[np.ndarray]) -> Sequence[tuple[np.ndarray, np.ndarray]]:
         nonlocal steps, members
         active = [number for number, rate in enumerate(rates) if rate.any()]
-        if steps is None or 2 * len(active) <= len(members):
+        seeds = [int(training.rng.integers(1, 2**63)) for training in trainings]
+        if steps is None:
             trainers: list[Any] = [trainings[number].trainer for number in active]
-            steps, members = JointSteps(trainers, trainings[active[0]].rng), active
-        results = steps.epoch([rates[number] for number in members], trainings[members[0]].rng)
+            steps, members = JointSteps(trainers, seeds[0]), active
+        elif 2 * len(active) <= len(members):
+            steps, members = steps.only([members.index(number) for number in active]), active
+        results = steps.epoch([rates[number] for number in members], seeds[0])
         nothing = [(np.zeros_like(rate), np.zeros(len(rate), int)) for rate in rates]
         for number, result in zip(members, results, strict=True):
             nothing[number] = result

@@ -16,10 +16,10 @@ import torch
 import triton
 from torch import Tensor
 
-from ..training.candidates import Shape
 from ..kernels import cuda, triton_training
 from ..kernels.triton_pools import MAXIMUM
 from ..network import NORM_EPSILON
+from ..training.candidates import Shape
 from .streams import side_streams
 
 __all__ = ["DeviceLayer", "Model", "Norm", "Piece", "finish", "rows_at_once"]

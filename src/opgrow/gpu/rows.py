@@ -370,13 +370,17 @@ class DevicePart:
         return shrinking(self.budget, work, "taking statistics and scores")
 
     def windows(self, rng: np.random.Generator) -> Iterator[Chunk]:
+        """All rows, as one window."""
+        yield self.whole()
+
+    def whole(self) -> Chunk:
         """All rows at once."""
         if self.inputs is None or self.source.resident is None:
             raise MemoryError(
                 f"this needs all {self.n_rows} x {self.n_inputs} inputs on the GPU at once, and they do not "
                 "fit: use device='cpu' or fewer rows"
             )
-        yield self.first(self.n_rows)
+        return self.first(self.n_rows)
 
     def rows(self) -> DevicePart:
         """The rows as the search sees them."""

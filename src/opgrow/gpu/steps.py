@@ -16,9 +16,9 @@ import torch
 import triton
 from torch import Tensor
 
+from ..kernels import cuda, triton_training
 from ..training.candidates import fill
 from ..training.settings import LOSS_CODES, TuningSettings
-from ..kernels import cuda, triton_training
 from .model import DeviceLayer, Model, Norm, Piece, finish, rows_at_once
 from .rows import DevicePart
 from .streams import recording_stream

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from .rows import Chunk, DevicePart
 from .scoring import score_sums
 from .steps import Trainer
 
-__all__ = ["DeviceTrainer"]
+__all__ = ["DeviceTrainer", "JointSteps"]
 
 
 class DeviceTrainer:
@@ -49,7 +50,7 @@ class DeviceTrainer:
         return shrinking(self.train.budget, work, "training")
 
     def _new_steps(self, seed: int) -> Trainer:
-        return Trainer(self.model, self.train, self.settings, list(self.candidates.dropouts), seed)
+        return Trainer(self.model, self.train, self.settings, seed, self.candidates.dropouts)
 
     def batch_moments(self) -> np.ndarray:
         assert self._steps is not None
@@ -89,7 +90,8 @@ class DeviceTrainer:
     def state(self) -> dict[str, np.ndarray] | None:
         if self._steps is None:
             return None
-        return {"theta": self.theta.cpu().numpy()} | self._steps.state()
+        salt = {"salt": np.array([self._steps.seed])}
+        return {"theta": self.theta.cpu().numpy()} | salt | self._steps.state()
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         for name, tensor in (("best", self._best), ("theta", self.theta)):
@@ -98,5 +100,49 @@ class DeviceTrainer:
             values = np.empty(tuple(tensor.shape), np.float32)
             fill(values, arrays, name)
             tensor.copy_(torch.from_numpy(values))
-        self._steps = self._new_steps(0)
+        salt = np.zeros(1, np.int64)
+        fill(salt, arrays, "salt")
+        self._steps = self._new_steps(int(salt[0]))
         self._steps.load(arrays)
+
+
+class JointSteps:
+    """Steps of several trainers as one batch: each keeps its rows, and its parameters become part of one matrix."""
+
+    def __init__(self, trainers: Sequence[DeviceTrainer], seed: int) -> None:
+        self.trainers = list(trainers)
+        theta = torch.cat([trainer.theta for trainer in trainers])
+        self._share(theta)
+        shapes = [shape for trainer in trainers for shape in trainer.candidates.shapes]
+        dropouts = [dropout for trainer in trainers for dropout in trainer.candidates.dropouts]
+        rows = [trainer.train for trainer in trainers for _ in trainer.candidates.shapes]
+        self.steps = Trainer(Model(shapes, theta), rows, trainers[0].settings, seed, dropouts)
+
+    def _share(self, theta: Tensor) -> None:
+        """Let the trainers see their rows of the common matrix."""
+        for trainer, part in zip(self.trainers, theta.split(self.sizes), strict=True):
+            trainer.model.theta = part
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(trainer.candidates) for trainer in self.trainers]
+
+    def only(self, places: Sequence[int]) -> JointSteps:
+        """The steps of some of the trainers, which go on without the others."""
+        bounds = np.cumsum([0, *self.sizes])
+        chosen = np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in places])
+        rows = torch.from_numpy(chosen).to(self.steps.model.theta.device)
+        other = copy(self)
+        other.trainers = [self.trainers[i] for i in places]
+        model = Model([self.steps.model.shapes[i] for i in chosen], self.steps.model.theta[rows])
+        other._share(model.theta)
+        other.steps = self.steps.with_candidates(model, rows)
+        return other
+
+    def epoch(self, rates: Sequence[np.ndarray], seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Train all of them for one epoch: losses and skipped batches of each."""
+        before = self.steps.skipped.clone()
+        losses = self.steps.epoch(torch.from_numpy(np.concatenate(rates)).to(before.device), seed)
+        skipped = (self.steps.skipped - before).cpu().numpy()
+        ends = np.cumsum(self.sizes)[:-1]
+        return list(zip(np.split(losses.cpu().numpy(), ends), np.split(skipped, ends), strict=True))

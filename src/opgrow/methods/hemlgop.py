@@ -205,7 +205,9 @@ class BlockGrowth(Growth):
         dropouts = list(self.settings.dropouts if first else (tuning.dropout,))
         winners = [found.winner] * len(dropouts)
         rivals = [found.rival] if found.rival is not None and tunable else []
-        if len(dropouts) == 1:  # beside the winner; otherwise afterwards, with the dropout that is best for it
+        if (
+            len(dropouts) == 1
+        ):  # beside the winner; otherwise afterwards, with the dropout that is best for it
             winners, dropouts, rivals = winners + rivals, dropouts * (1 + len(rivals)), []
         tried = self._tune_candidates(layer, number, winners, parts, tuning, dropouts)
         dropout = dropouts[_place_of_best(tried)]

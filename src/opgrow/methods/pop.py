@@ -38,7 +38,7 @@ from ..events import (
 )
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..memory import projection
-from ..network import Block, Head, Layer, Linear
+from ..network import Block, Head, Layer
 from ..operators import OperatorSet
 from ..scores import Score
 from ..search import Candidate
@@ -201,8 +201,9 @@ class POPGrowth(Growth):
 
         rng = np.random.default_rng([self.seed, number, count])
         start, seed = self._start(width, parts[0], rng), int(rng.integers(1, 2**63))
-        tuning, draft = self.settings.tuning, self.journal.draft(
-            f"population {number}.{count}, {len(members)} candidates, {width} neurons"
+        tuning, draft = (
+            self.settings.tuning,
+            self.journal.draft(f"population {number}.{count}, {len(members)} candidates, {width} neurons"),
         )
 
         def train_group(group: Sequence[Member], part: Draft) -> tuple[list[Outcome], np.ndarray]:

@@ -166,7 +166,9 @@ def _preparation(
         shift, spread = target.mean, scale_of(target.mean, target.variance, sum(found.n_train), "y")
     mean_weight = moments.weight / max(1, sum(found.n_train))
     weighted = found.weighted or factors is not None
-    return Preparation(division, scaling, found.ranges, classes, factors, shift, spread, mean_weight, weighted)
+    return Preparation(
+        division, scaling, found.ranges, classes, factors, shift, spread, mean_weight, weighted
+    )
 
 
 def _factors(class_weight: Any, classes: np.ndarray, counts: dict[Any, int]) -> np.ndarray:

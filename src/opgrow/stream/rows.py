@@ -151,7 +151,9 @@ class TrainingRows:
         """The sum of all rows' weights; a pass over the rows where these differ."""
         if not self.preparation.weighted:
             return float(self.n_rows)
-        weights = (self.targets(number) or (None, self.read(number).weight) for number in range(self.n_chunks))
+        weights = (
+            self.targets(number) or (None, self.read(number).weight) for number in range(self.n_chunks)
+        )
         return float(sum(weight.sum(dtype=np.float64) for _, weight in weights))
 
     def targets(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -70,7 +70,13 @@ class Shape:
     @property
     def sizes(self) -> tuple[Any, ...]:
         """What candidates that are trained together have in common."""
-        return self.plan[:, 3:].tobytes(), self.n_features, self.n_frozen, self.head_set is None, self.n_outputs
+        return (
+            self.plan[:, 3:].tobytes(),
+            self.n_features,
+            self.n_frozen,
+            self.head_set is None,
+            self.n_outputs,
+        )
 
     def compiled(self) -> training.Shape:
         """The same for the engine in C."""
@@ -164,7 +170,10 @@ class Candidates:
 
     @classmethod
     def of_networks(
-        cls, networks: Sequence[tuple[Sequence[Layer], Linear | Block]], n_frozen: int, dropouts: Sequence[float]
+        cls,
+        networks: Sequence[tuple[Sequence[Layer], Linear | Block]],
+        n_frozen: int,
+        dropouts: Sequence[float],
     ) -> Candidates:
         """Layers with the head on top of them, as they are."""
         shapes = [Shape(layers, head, n_frozen) for layers, head in networks]

@@ -53,10 +53,10 @@ class HostTrainer:
         return prepared
 
     def feature_sums(self, rows: training.Rows, moments: np.ndarray, layer: int) -> np.ndarray:
-        return self._by_candidate(rows, moments, lambda *given: native().feature_sums(*given, layer))
+        return self._by_candidate(rows, moments, partial(native().feature_sums, layer=layer))
 
     def score_sums(self, rows: training.Rows, moments: np.ndarray) -> np.ndarray:
-        return self._by_candidate(rows, moments, lambda *given: native().score_sums(*given, self.criterion))
+        return self._by_candidate(rows, moments, partial(native().score_sums, criterion=self.criterion))
 
     def _by_candidate(
         self, rows: training.Rows, moments: np.ndarray, function: Callable[..., np.ndarray]
@@ -114,7 +114,7 @@ class NativeTrainer(HostTrainer):
             bounds = batch_bounds(len(rows.x), self.settings.batch_size)
             batches = rng.permutation(len(rows.x)), bounds
             seed, count = int(rng.integers(1, 2**63)), len(bounds) - 1
-            tasks = [partial(self._train, k, rows, batches, rates[k], seed) for k in active]
+            tasks = [partial(self._train, int(k), rows, batches, rates[k], seed) for k in active]
             for k, loss in zip(active, run_all(tasks, self.settings.n_threads), strict=True):
                 losses[k] += loss * count
             n_batches += count

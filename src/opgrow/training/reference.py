@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import kernels
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
+from ..kernels import differentiable
 from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..scores import evaluate, row_losses
@@ -83,12 +83,17 @@ class ReferenceTrainer:
         add: Callable[[Tensor, str], Tensor] | None = None,
         fused: bool = False,
     ) -> None:
-        self.candidates, self.windows, self.settings, self.criterion = candidates, windows, settings, criterion
+        self.candidates, self.windows, self.settings, self.criterion = (
+            candidates,
+            windows,
+            settings,
+            criterion,
+        )
         self.shape, self.device, self.add, self.fused = candidates.shapes[0], torch.device(device), add, fused
         self.batches = whole_batches(settings.batch_size) if batches is None else batches
         self.theta = torch.from_numpy(candidates.theta.copy()).to(self.device)
         self._best = self.theta.clone()
-        self._moments: list[Tensor] = []
+        self._moments = np.zeros((2, *self.theta.shape), np.float32)
         self.update: Adam | UsersOptimizer
         kind = UsersOptimizer if callable(settings.optimizer) else Adam
         self.update = kind(candidates, self.theta, settings)
@@ -146,7 +151,7 @@ class ReferenceTrainer:
 
         x = dropped(x[None], INPUTS, 0, [self.settings.input_dropout] * len(active))
         frozen = dropped(frozen[None], FROZEN, 0)
-        outputs = self._outputs(active, theta, x, frozen, normalised, dropped)
+        outputs = self._outputs(active.tolist(), theta, x, frozen, normalised, dropped)
         k, n, c = outputs.shape
         losses = row_losses(self.settings.loss, outputs.reshape(k * n, c), target.repeat(k, 1)).reshape(k, n)
         shares = (losses * weight).sum(dim=1) / batch.count
@@ -204,9 +209,7 @@ class ReferenceTrainer:
         scale, shift = (torch.cat([getattr(b, name) for b in blocks], dim=1) for name in ("scale", "shift"))
         return normalised(raw, number) * scale[:, None] + shift[:, None]
 
-    def _raw(
-        self, which: Sequence[int], number: int, blocks: Sequence[BlockParameters], x: Tensor
-    ) -> Tensor:
+    def _raw(self, which: Sequence[int], number: int, blocks: Sequence[BlockParameters], x: Tensor) -> Tensor:
         first = sum(len(layer) for layer in self.shape.blocks(self.theta)[:number])
         parts = [
             self._features(x, b.weight, b.bias, [self.candidates.shapes[k].sets[first + i] for k in which])
@@ -217,7 +220,7 @@ class ReferenceTrainer:
     def _features(self, x: Tensor, weight: Tensor, bias: Tensor, sets: Sequence[OperatorSet]) -> Tensor:
         """f(rho(psi(x, w)) + b) of all candidates: x (1 or k, n, D), weight (k, D, d) to (k, n, d)."""
         if self.fused and len(sets) == 1:
-            return kernels.features(x[0], weight[0], bias[0], sets[0])[None]
+            return differentiable.features(x[0], weight[0], bias[0], sets[0])[None]
         n = x.shape[1]
         pooled: dict[int, Tensor] = {}
         for pair in dict.fromkeys((s.nodal, s.pool) for s in sets):
@@ -277,7 +280,10 @@ class ReferenceTrainer:
         return total
 
     def _sums(self, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        result, total = evaluate(self.criterion, self.settings.loss, outputs, target, weight), weight.sum(dtype=np.float64)
+        result, total = (
+            evaluate(self.criterion, self.settings.loss, outputs, target, weight),
+            weight.sum(dtype=np.float64),
+        )
         invalid = float(not np.isfinite(outputs).all())
         return np.array([result.value * total, result.loss * total, total, invalid])
 
@@ -320,7 +326,7 @@ class _Added(torch.autograd.Function):
         return add(values.clone(), FORWARD)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return ctx.add(grad.contiguous().clone(), BACKWARD), None
 
 
@@ -333,9 +339,7 @@ class _Dropout:
     rates: Sequence[float]
     device: torch.device
 
-    def __call__(
-        self, values: Tensor, side: int, first: int, rates: Sequence[float] | None = None
-    ) -> Tensor:
+    def __call__(self, values: Tensor, side: int, first: int, rates: Sequence[float] | None = None) -> Tensor:
         """Values (1 or k, n, columns) times the factors of each candidate."""
         rates = self.rates if rates is None else rates
         if max(rates, default=0.0) <= 0 or not values.numel():

@@ -73,8 +73,11 @@ class Schedule:
     @classmethod
     def begin(cls, criterion: str, scores: np.ndarray, settings: TuningSettings) -> Schedule:
         """Before the first epoch, with the scores (2, K) of the start."""
-        numbers = (np.zeros(scores.shape[1], np.int64) for _ in range(5))
-        schedule = cls(criterion, scores.copy(), scores.copy(), *numbers, np.empty((0, 4, scores.shape[1])))
+        n = scores.shape[1]
+        best_epoch, skipped, stage, used, waited = np.zeros((5, n), np.int64)
+        curves = np.empty((0, 4, n))
+        best = scores.copy(), best_epoch, skipped
+        schedule = cls(criterion, scores.copy(), *best, stage, used, waited, curves)
         schedule._move_on(settings)
         return schedule
 
@@ -128,14 +131,17 @@ class Schedule:
 
     def check(self, n_candidates: int, settings: TuningSettings) -> None:
         """Complain about a schedule, read from a file, that does not belong to these candidates."""
-        shapes = {name: (n_candidates,) for name in ("best_epoch", "skipped", "stage", "used", "waited")}
+        shapes: dict[str, tuple[int, ...]]
+        shapes = dict.fromkeys(("best_epoch", "skipped", "stage", "used", "waited"), (n_candidates,))
         shapes |= {"start": (2, n_candidates), "best": (2, n_candidates)}
         shapes["curves"] = (len(self.curves), 4, n_candidates)
         for name, shape in shapes.items():
             values = getattr(self, name)
             kind = "f" if name in ("start", "best", "curves") else "i"
             if values.shape != shape or values.dtype.kind != kind:
-                raise ValueError(f"{name!r} has shape {values.shape} and type {values.dtype}, expected {shape}")
+                raise ValueError(
+                    f"{name!r} has shape {values.shape} and type {values.dtype}, expected {shape}"
+                )
         if ((self.stage < 0) | (self.stage > len(settings.epochs))).any():
             raise ValueError(f"the stages {self.stage.tolist()} are not those of the schedule")
 

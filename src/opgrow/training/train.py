@@ -159,7 +159,9 @@ class Training:
             return
         state.schedule.check(len(self.candidates), self.settings)
         self.schedule, self.is_exact = state.schedule, state.exact
-        self.best_moments = np.empty((2, len(self.candidates), self.candidates.shapes[0].n_neurons), np.float32)
+        self.best_moments = np.empty(
+            (2, len(self.candidates), self.candidates.shapes[0].n_neurons), np.float32
+        )
         fill(self.best_moments, state.arrays, "moments")
         self.trainer.load(state.arrays)
         try:

@@ -115,7 +115,11 @@ class UsersOptimizer:
     def _parameter(self, key: str, place: Sequence[str]) -> Tensor:
         numbers = [int(part) if part.isdecimal() else -1 for part in place[:2]]
         everything = [[*decayed, *plain] for decayed, plain in self.parameters]
-        if len(place) != 3 or not 0 <= numbers[0] < len(everything) or not 0 <= numbers[1] < len(everything[0]):
+        if (
+            len(place) != 3
+            or not 0 <= numbers[0] < len(everything)
+            or not 0 <= numbers[1] < len(everything[0])
+        ):
             raise ValueError(f"the array {key!r} belongs to no parameter")
         return everything[numbers[0]][numbers[1]]
 
