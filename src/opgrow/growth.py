@@ -231,7 +231,7 @@ class Growth(ABC):
         title: str,
         dropouts: Sequence[float] | None = None,
     ) -> list[Outcome]:
-        """Tune layers with their heads, several of equal sizes side by side, and leave each in its best state.
+        """Tune layers with their heads, several of equal sizes side by side; each is left in its best state.
 
         ``dropouts`` has one for each of them, in place of that of the settings. Without epochs, only the
         statistics and scores are taken.

@@ -27,6 +27,9 @@ from ..kernels import cuda, reference
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
+from ..training.candidates import Candidates, Shape
+from ..training.reference import ReferenceTrainer
+from ..training.settings import TuningSettings
 from .speed import Row, random_rows
 
 __all__ = ["measure_gpu"]

@@ -188,8 +188,10 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
         reference = ReferenceTrainer(candidates, rows, settings, "loss")
         seconds = _medians(
             {
-                "compiled": lambda trainer=native: [trainer.epoch(rates, rng) for _ in range(40)],  # type: ignore[misc]
-                "torch": lambda trainer=reference: trainer.epoch(rates, rng),  # type: ignore[misc]
+                "compiled": lambda trainer=native, rates=rates: [
+                    trainer.epoch(rates, rng) for _ in range(40)
+                ],  # type: ignore[misc]
+                "torch": lambda trainer=reference, rates=rates: trainer.epoch(rates, rng),  # type: ignore[misc]
             },
             repeats,
         )

@@ -107,7 +107,7 @@ class DeviceTrainer:
 
 
 class JointSteps:
-    """Steps of several trainers as one batch: each keeps its rows, and its parameters become part of one matrix."""
+    """Steps of several trainers as one batch: each keeps its rows, and all share one matrix of parameters."""
 
     def __init__(self, trainers: Sequence[DeviceTrainer], seed: int) -> None:
         self.trainers = list(trainers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def whole_batches(batch_size: int) -> Batches:
 
     def draw(rows: Any, rng: np.random.Generator) -> tuple[int, Iterator[Batch]]:
         order, bounds = rng.permutation(rows.n_rows), batch_bounds(rows.n_rows, batch_size)
-        parts = (order[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True))
+        parts = (order[start:stop] for start, stop in pairwise(bounds))
         return int(rng.integers(1, 2**63)), (Batch(part, part, float(len(part))) for part in parts)
 
     return draw

@@ -224,7 +224,7 @@ def run(
 ) -> None:
     """Take trainings through their epochs side by side.
 
-    ``epoch`` trains all of them with their learning rates, and answers with losses and skipped batches of each.
+    ``epoch`` trains all of them with their learning rates: losses and skipped batches of each.
     """
     while True:
         rates = [training.rates for training in trainings]

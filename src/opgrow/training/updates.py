@@ -1,4 +1,4 @@
-"""How the reference changes parameters: Adam on all candidates at once, or a torch optimiser of the user's."""
+"""How the reference changes parameters: Adam on all candidates at once, or a user's torch optimiser."""
 
 from __future__ import annotations
 
