@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Constraints go to every pip call: nothing here may resolve a version of its own choice.
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# Constraints go to every call of pip, and to the environments in which pip builds: nothing here resolves a version of
+# its own choice. pip would compile every module on one core, most of them for nothing: `env` does so on all cores.
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip -qq --disable-pip-version-check install --no-compile
 PYTEST_ARGS ?=
 COUNT ?= 10000
 KILLS ?= 200
@@ -20,10 +22,17 @@ help:  ## list the targets
 
 env: $(VENV)/.installed  ## make .venv with the package and its development tools
 
-$(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/opgrow/engine/c/*)
-	@echo "Making the environment in $(VENV) (the first time takes a few minutes) ..."
+# The package alone, with what it needs to run: `make demo` waits for nothing else.
+$(VENV)/.package: pyproject.toml constraints.txt packaging/backend.py $(wildcard src/opgrow/engine/c/*)
+	@echo "Installing opgrow in $(VENV) (the first time takes a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install --constraint constraints.txt --editable ".[dev]"
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.package
+	@echo "Installing the development tools in $(VENV) (the first time takes a few minutes) ..."
+	@$(INSTALL) --editable ".[dev]"
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # some packages come with files for other Pythons
 	@touch $@
 
 engine:  ## compile the engine alone, into build/engine (OPGROW_ENGINE=build/engine/libopgrow_engine.so uses it)
@@ -31,7 +40,7 @@ engine:  ## compile the engine alone, into build/engine (OPGROW_ENGINE=build/eng
 	@cmake --build build/engine --parallel
 
 wheels: env  ## build wheels for Linux, macOS and Windows into dist/, with zig as the cross compiler
-	@$(PIP) install --constraint constraints.txt build scikit-build-core wheel ziglang
+	@$(INSTALL) build lief scikit-build-core wheel ziglang
 	@$(BIN)/python packaging/wheels.py dist
 
 sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitizer and UBSan (COUNT=..., SEED=...)
@@ -41,7 +50,7 @@ sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitiz
 		OPGROW_ENGINE=build/sanitize/libopgrow_engine.so OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) \
 		$(BIN)/python -m pytest -q tests/engine
 
-demo: env  ## grow a small network on data that comes along, and show it
+demo: $(VENV)/.package  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
 test: lint  ## lint, types, tests and the examples in the docstrings, on all cores

@@ -1,17 +1,19 @@
-"""Builds a wheel for every platform on one machine, zig being the cross compiler; lists what each exports.
+"""Builds a wheel for every platform on one machine, zig being the cross compiler, and looks into each.
 
-Usage: python packaging/wheels.py [FOLDER] [NAME ...], where build, scikit-build-core, wheel and ziglang are.
+Usage: python packaging/wheels.py [FOLDER] [NAME ...], where build, lief, scikit-build-core, wheel and ziglang
+are installed.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
+
+import lief
+import wheel_contents
 
 #: Name of a platform: zig's target, the system as CMake names it, the processor, and the wheel's tag.
 PLATFORMS = {
@@ -32,7 +34,6 @@ PLATFORMS = {
     "windows-x86_64": ("x86_64-windows-gnu", "Windows", "AMD64", "win_amd64"),
 }
 ROOT = Path(__file__).parents[1]
-EXPORTED = re.compile(rb"opgrow_engine_[a-z]+")
 
 
 def build(name: str, folder: Path) -> Path:
@@ -59,22 +60,15 @@ def build(name: str, folder: Path) -> Path:
         return Path(wheel.replace(folder / wheel.name))
 
 
-def exported(wheel: Path) -> tuple[str, list[str]]:
-    """The library in a wheel, and the names of the interface that stand in its tables."""
-    with zipfile.ZipFile(wheel) as files:
-        [library] = [n for n in files.namelist() if Path(n).name.startswith("libopgrow_engine")]
-        found = sorted({match.decode() for match in EXPORTED.findall(files.read(library))})
-    return library, found
-
-
 def main() -> None:
+    lief.logging.disable()
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist")
     folder.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or PLATFORMS:
         wheel = build(name, folder)
-        library, names = exported(wheel)
-        print(f"{wheel.name} ({wheel.stat().st_size // 1000} kB)")
-        print(f"  {library}: {', '.join(names)}", flush=True)
+        print(wheel_contents.describe(wheel), flush=True)
+        if wrong := wheel_contents.faults(wheel):
+            sys.exit(f"{wheel.name}: {'; '.join(wrong)}")
 
 
 if __name__ == "__main__":
