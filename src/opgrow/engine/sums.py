@@ -102,7 +102,7 @@ class SumFunctions(Functions):
         Returns
         -------
         total, gram, cross, target : doubles (k, m), (k, m, m), (p, k, m) and (k, m, C)
-            the sums of features and of their products with each other, with accepted features and with targets
+            sums of features and of their products with each other, with accepted features and with targets
         """
         check("h", h, (None, None, None))
         k, m, n = h.shape
