@@ -30,7 +30,8 @@ from ..search import SearchSettings, search
 from ..training.candidates import Candidates, Shape
 from ..training.reference import ReferenceTrainer
 from ..training.settings import TuningSettings
-from .speed import Row, random_rows
+from .speed import Row
+from .workloads import random_rows
 
 __all__ = ["measure_gpu"]
 

@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "evaluation.h"
 #include "network.h"
+#include "search_sums.h"
 #include "shards.h"
 #include "solve.h"
 #include "sums.h"
@@ -22,6 +23,8 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gram),
     OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
+    OG_ENTRY(search_sums_room),
+    OG_ENTRY(search_sums),
     OG_ENTRY(scores),
     OG_ENTRY(cholesky_room),
     OG_ENTRY(cholesky),
