@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .blocks import BlockFunctions
+from .calibration import CalibrationFunctions
 from .candidates import CandidateFunctions
 from .prediction import PredictionFunctions
 from .shards import ShardFunctions
@@ -20,7 +21,13 @@ __all__ = ["Native", "native"]
 
 
 class Native(
-    BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, ShardFunctions, CandidateFunctions
+    BlockFunctions,
+    SumFunctions,
+    CalibrationFunctions,
+    PredictionFunctions,
+    TrainingFunctions,
+    ShardFunctions,
+    CandidateFunctions,
 ):
     """The engine, with the functions of one instruction set."""
 

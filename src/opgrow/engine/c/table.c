@@ -1,6 +1,7 @@
 /* See table.h. */
 #include "table.h"
 #include "blocks.h"
+#include "calibration.h"
 #include "candidate.h"
 #include "network.h"
 #include "shards.h"
@@ -23,6 +24,9 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
     OG_ENTRY(scores),
+    OG_ENTRY(probabilities),
+    OG_ENTRY(temperature_room),
+    OG_ENTRY(temperature),
     OG_ENTRY(cholesky_room),
     OG_ENTRY(cholesky),
     OG_ENTRY(substitute),
