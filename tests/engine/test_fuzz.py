@@ -85,6 +85,9 @@ def call_sums(engine, rng):
     left, right, weight = values(rng, n, p), values(rng, q, n).T, values(rng, n)
     engine.gram(strided(rng, left), right, weight if rng.random() < 0.5 else None)
     engine.gram(left, left)
+    k = int(rng.integers(0, 4))
+    others = weight if rng.random() < 0.5 else None, left, values(rng, n, size(rng))
+    engine.search_sums(values(rng, k, q, n), *values(rng, 2, k, q), *others)
     engine.gram_double(left.astype(np.float64), left.astype(np.float64))
     engine.moments(left, weight)
     engine.score(

@@ -39,6 +39,58 @@ def test_sums_over_blocks_of_rows_are_sums_over_all(engine):
     assert np.array_equal(sum(parts[1:], parts[0]), engine.gram(x, x))
 
 
+@pytest.mark.parametrize(
+    ("k", "m", "n", "p", "outputs"),
+    [
+        (3, 5, 300, 0, 2),
+        (2, 20, 129, 27, 4),
+        (1, 16, 700, 13, 3),
+        (4, 33, 64, 5, 1),
+        (2, 40, 1100, 15, 16),
+        (0, 3, 9, 2, 2),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_candidates_agree_with_double_precision(engine, k, m, n, p, outputs, weighted):
+    h, accepted, target = (
+        normal(i, *shape).astype(np.float32) for i, shape in enumerate([(k, m, n), (n, p), (n, outputs)])
+    )
+    shift, scale = normal(3, k, m).astype(np.float32), np.exp(normal(4, k, m)).astype(np.float32)
+    weight = np.random.default_rng(5).uniform(0, 3, n).astype(np.float32) if weighted else None
+    results = engine.search_sums(h, shift, scale, weight, accepted, target)
+    # The standardised features are rounded to single precision, as those that the network computes.
+    features = ((h - shift[:, :, None]) * scale[:, :, None]).astype(np.float64)
+    heavy = features if weight is None else features * weight
+    wanted = (
+        heavy.sum(2),
+        heavy @ features.transpose(0, 2, 1),
+        np.einsum("kmn,np->pkm", heavy, accepted),
+        heavy @ target,
+    )
+    size = np.abs(heavy).max(initial=1.0) * np.abs(features).max(initial=1.0) * np.sqrt(n)
+    for result, oracle in zip(results, wanted, strict=True):
+        assert result.shape == oracle.shape
+        assert np.abs(result - oracle).max(initial=0.0) < 1e-6 * size
+    assert np.array_equal(results[1], results[1].transpose(0, 2, 1))
+
+
+def test_sums_of_a_candidate_do_not_depend_on_the_others_nor_on_the_blocks_of_rows(engine):
+    h, accepted, target = (
+        normal(i, *s).astype(np.float32) for i, s in enumerate([(5, 20, 640), (640, 9), (640, 3)])
+    )
+    shift, scale = normal(3, 5, 20).astype(np.float32), np.exp(normal(4, 5, 20)).astype(np.float32)
+    together = engine.search_sums(h, shift, scale, None, accepted, target)
+    alone = engine.search_sums(h[3:4], shift[3:4], scale[3:4], None, accepted, target)
+    for axis, whole, one in zip((0, 0, 1, 0), together, alone, strict=True):
+        assert np.array_equal(whole.take([3], axis), one)
+    parts = [
+        engine.search_sums(h[:, :, rows].copy(), shift, scale, None, accepted[rows], target[rows])
+        for rows in (slice(start, start + 128) for start in range(0, 640, 128))
+    ]
+    for whole, *pieces in zip(together, *parts, strict=True):
+        assert np.array_equal(whole, sum(pieces[1:], pieces[0]))
+
+
 def test_products_agree_with_double_precision(engine):
     a, b = normal(0, 50, 200).astype(np.float32), normal(1, 200, 23).astype(np.float32)
     wanted = a.astype(np.float64) @ b.astype(np.float64)
@@ -130,11 +182,15 @@ def test_every_instruction_set_gives_the_same_bits(engines):
     )
     matrix = x.astype(np.float64).T @ x.astype(np.float64) + np.eye(21)
     target = np.eye(21, dtype=np.float32)[np.arange(200) % 21]
+    constants = normal(3, 3, 7).astype(np.float32), normal(4, 3, 7).astype(np.float32)
     results = set()
     for engine in engines.values():
         factor = engine.cholesky(matrix)
         arrays = [engine.gram(x, x[:, :7]), engine.gram(x, x, weight), *engine.moments(x, weight), factor]
         arrays += [engine.cholesky_solve(factor, matrix[:, :5].copy()), engine.product_double(matrix, factor)]
+        arrays += engine.search_sums(
+            x.T.reshape(3, 7, 200).copy(), *constants, weight, x[:, :5].copy(), target
+        )
         arrays += [np.array(engine.score(c, "cross_entropy", x, target)) for c in ("brier", "accuracy")]
         results.add(b"".join(a.tobytes() for a in arrays))
     assert len(results) == 1
@@ -146,6 +202,8 @@ def test_wrong_arrays_are_refused(engine):
         engine.gram(x, x[:4])
     with pytest.raises(ValueError, match="left must be a float32 matrix, got float64 of shape"):
         engine.gram(np.zeros((5, 3)), x)
+    with pytest.raises(ValueError, match=r"accepted must be a contiguous array of shape \(4, 'any'\)"):
+        engine.search_sums(np.zeros((1, 2, 4), np.float32), *np.ones((2, 1, 2), np.float32), None, x, x)
     with pytest.raises(ValueError, match="criterion must be one of"):
         engine.score("auc", "mse", x, x)
     with pytest.raises(ValueError, match=r"matrix must be a contiguous array of shape \('any', 2\)"):

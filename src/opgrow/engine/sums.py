@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ def _strides(name: str, array: Any) -> tuple[int, int]:
     if any(stride % 4 or stride < 0 for stride in array.strides):
         raise ValueError(f"{name} must have strides of whole elements, got {array.strides} bytes")
     return array.strides[0] // 4, array.strides[1] // 4
+
+
+class _SearchData(ctypes.Structure):
+    _fields_ = [
+        *((name, POINTER) for name in ("h", "shift", "scale", "weight", "accepted", "target")),
+        *((name, INTEGER) for name in ("n_candidates", "n_neurons", "n_rows", "n_accepted", "n_targets")),
+    ]
 
 
 class SumFunctions(Functions):
@@ -69,6 +77,49 @@ class SumFunctions(Functions):
         sizes = left.shape[1], right.shape[1]
         call(pointer(left), sizes[0], pointer(right), sizes[1], pointer(weight), len(left), pointer(out))
         return out
+
+    def search_sums(
+        self,
+        h: np.ndarray,
+        shift: np.ndarray,
+        scale: np.ndarray,
+        weight: np.ndarray | None,
+        accepted: np.ndarray,
+        target: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Weighted sums over rows of the features of candidates, standardised by (h - shift) * scale.
+
+        Products are added in single precision over 128 rows, those sums in double precision.
+
+        Parameters
+        ----------
+        h : (k, m, n), features of k candidates with m neurons for n rows
+        shift, scale : (k, m)
+        weight : (n,); None stands for ones
+        accepted : (n, p)
+        target : (n, C)
+
+        Returns
+        -------
+        total, gram, cross, target : doubles (k, m), (k, m, m), (p, k, m) and (k, m, C)
+            sums of features and of their products with each other, with accepted features and with targets
+        """
+        check("h", h, (None, None, None))
+        k, m, n = h.shape
+        for name, constants in (("shift", shift), ("scale", scale)):
+            check(name, constants, (k, m))
+        if weight is not None:
+            check("weight", weight, (n,))
+        check("accepted", accepted, (n, None))
+        check("target", target, (n, None))
+        p, outputs = accepted.shape[1], target.shape[1]
+        arrays = (pointer(array) for array in (h, shift, scale, weight, accepted, target))
+        data = ctypes.byref(_SearchData(*arrays, k, m, n, p, outputs))
+        results = np.empty((k, m)), np.empty((k, m, m)), np.empty((p, k, m)), np.empty((k, m, outputs))
+        scratch = room(self._bind("search_sums_room", (POINTER,), INTEGER)(data))
+        call = self._bind("search_sums", (POINTER,) * 6)
+        call(data, *(pointer(array) for array in results), pointer(scratch))
+        return results
 
     def column_sums(
         self,

@@ -1,57 +1,19 @@
 /* Sums over rows; see sums.h. */
 #include "sums.h"
 #include "double.h"
-
-/* Rows whose products are added in single precision. */
-#define BLOCK 128
-#define GROUP 4
+#include "products.h"
 
 int64_t OG_NAME(og_gram_room)(int64_t n_left, int64_t n_right)
 {
-    return BLOCK * ((n_left + GROUP - 1) / GROUP * GROUP + og_tiles(n_right) * OG_LANES);
+    return OG_GROUP * (og_tiles(n_left) + og_tiles(n_right));
 }
 
-/* out [group][row][width] = columns in groups of `width`, padded with zeros, times the weights. */
 static void pack(
-    const float *x, int64_t row_stride, int64_t column_stride, int64_t n_columns, const float *weight, int64_t n_rows,
-    int64_t width, float *restrict out)
+    const float *x, int64_t row_stride, int64_t column_stride, int64_t n_columns, int64_t n_rows, float *out)
 {
-    for (int64_t first = 0; first < n_columns; first += width, out += n_rows * width) {
-        int64_t here = og_min(width, n_columns - first);
-        for (int64_t r = 0; r < n_rows; r++) {
-            const float *from = x + r * row_stride + first * column_stride;
-            float *to = out + r * width;
-            for (int64_t c = 0; c < here; c++)
-                to[c] = from[c * column_stride];
-            for (int64_t c = here; c < width; c++)
-                to[c] = 0.0f;
-            if (weight)
-                for (int64_t c = 0; c < here; c++)
-                    to[c] *= weight[r];
-        }
-    }
-}
-
-/* Products of 4 columns (left [row][4]) with 16 (right [row][lane]), added to out. */
-static void add_products(
-    const float *restrict left, const float *restrict right, int64_t n_rows, double *restrict out, int64_t stride,
-    int64_t n_left, int64_t n_right)
-{
-    float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
-    for (int64_t r = 0; r < n_rows; r++) {
-        float wa = left[r * GROUP], wb = left[r * GROUP + 1], wc = left[r * GROUP + 2], wd = left[r * GROUP + 3];
-        OG_EACH_LANE(l) {
-            float value = right[r * OG_LANES + l];
-            a[l] = OG_FMA(wa, value, a[l]);
-            b[l] = OG_FMA(wb, value, b[l]);
-            c[l] = OG_FMA(wc, value, c[l]);
-            d[l] = OG_FMA(wd, value, d[l]);
-        }
-    }
-    const float *sums[GROUP] = {a, b, c, d};
-    for (int64_t u = 0; u < n_left; u++)
-        for (int64_t l = 0; l < n_right; l++)
-            out[u * stride + l] += (double)sums[u][l];
+    for (int64_t c = 0; c < n_columns; c += OG_LANES)
+        og_pack_group(
+            x + c * column_stride, row_stride, column_stride, n_rows, og_min(OG_LANES, n_columns - c), out + c * OG_BLOCK);
 }
 
 void OG_NAME(og_gram)(
@@ -60,18 +22,20 @@ void OG_NAME(og_gram)(
 {
     /* With weights, products of (i, j) and (j, i) are rounded differently: both are computed. */
     int symmetric = left == right && n_left == n_right && left_row == right_row && left_column == right_column && !weight;
-    float *packed_left = room, *packed_right = room + BLOCK * ((n_left + GROUP - 1) / GROUP * GROUP);
+    float *packed_right = room, *packed_left = symmetric ? room : room + OG_GROUP * og_tiles(n_right);
     memset(out, 0, sizeof(double) * (size_t)(n_left * n_right));
-    for (int64_t start = 0; start < n_rows; start += BLOCK) {
-        int64_t rows = og_min(BLOCK, n_rows - start);
-        pack(left + start * left_row, left_row, left_column, n_left, weight ? weight + start : NULL, rows, GROUP,
-             packed_left);
-        pack(right + start * right_row, right_row, right_column, n_right, NULL, rows, OG_LANES, packed_right);
+    for (int64_t start = 0; start < n_rows; start += OG_BLOCK) {
+        int64_t rows = og_min(OG_BLOCK, n_rows - start);
+        pack(right + start * right_row, right_row, right_column, n_right, rows, packed_right);
+        if (!symmetric)
+            pack(left + start * left_row, left_row, left_column, n_left, rows, packed_left);
+        if (weight)
+            for (int64_t t = 0; t < og_tiles(n_left); t++)
+                og_weigh_group(packed_left + t * OG_GROUP, weight + start, rows, packed_left + t * OG_GROUP);
         for (int64_t j = 0; j < n_right; j += OG_LANES)
-            for (int64_t i = 0; i < (symmetric ? og_min(n_left, j + OG_LANES) : n_left); i += GROUP)
-                add_products(
-                    packed_left + i * rows, packed_right + j * rows, rows, out + i * n_right + j, n_right,
-                    og_min(GROUP, n_left - i), og_min(OG_LANES, n_right - j));
+            og_add_products(
+                packed_left, symmetric ? og_min(n_left, j + OG_LANES) : n_left, packed_right + j * OG_BLOCK,
+                og_min(OG_LANES, n_right - j), rows, out + j, n_right);
     }
     if (symmetric)
         for (int64_t i = 0; i < n_left; i++)

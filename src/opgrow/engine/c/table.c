@@ -4,6 +4,7 @@
 #include "calibration.h"
 #include "candidate.h"
 #include "network.h"
+#include "search_sums.h"
 #include "shards.h"
 #include "solve.h"
 #include "sums.h"
@@ -23,6 +24,8 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gram),
     OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
+    OG_ENTRY(search_sums_room),
+    OG_ENTRY(search_sums),
     OG_ENTRY(scores),
     OG_ENTRY(probabilities),
     OG_ENTRY(temperature_room),
