@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from .algebra import AlgebraFunctions
 from .blocks import BlockFunctions
 from .calibration import CalibrationFunctions
 from .candidates import CandidateFunctions
 from .prediction import PredictionFunctions
+from .search import SearchFunctions
 from .shards import ShardFunctions
 from .sums import SumFunctions
 from .training import TrainingFunctions
@@ -23,6 +25,8 @@ __all__ = ["Native", "native"]
 class Native(
     BlockFunctions,
     SumFunctions,
+    SearchFunctions,
+    AlgebraFunctions,
     CalibrationFunctions,
     PredictionFunctions,
     TrainingFunctions,

@@ -1,9 +1,11 @@
 /* See table.h. */
 #include "table.h"
+#include "algebra.h"
 #include "blocks.h"
 #include "calibration.h"
 #include "candidate.h"
 #include "network.h"
+#include "search_scores.h"
 #include "search_sums.h"
 #include "shards.h"
 #include "solve.h"
@@ -24,6 +26,8 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gram),
     OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
+    OG_ENTRY(search_scores_room),
+    OG_ENTRY(search_scores),
     OG_ENTRY(search_sums_room),
     OG_ENTRY(search_sums),
     OG_ENTRY(scores),
@@ -33,7 +37,10 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(cholesky_room),
     OG_ENTRY(cholesky),
     OG_ENTRY(substitute),
-    OG_ENTRY(product_double),
+    OG_ENTRY(multiply_room),
+    OG_ENTRY(multiply),
+    OG_ENTRY(whiten),
+    OG_ENTRY(row_sums),
     OG_ENTRY(predict_room),
     OG_ENTRY(predict),
     OG_ENTRY(train_room),
