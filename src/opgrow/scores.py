@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from .engine.native import native
+from .engine.sums import LOSSES
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = [
     "CRITERIA",
@@ -26,10 +31,9 @@ __all__ = [
 ]
 
 #: A loss by name, or a function of outputs and targets, both (n, outputs), to one loss per row (n,).
-Loss = str | Callable[[Tensor, Tensor], Tensor]
+Loss = str | Callable[["Tensor", "Tensor"], "Tensor"]
 #: Criteria, and whether more is better.
 CRITERIA = {"accuracy": True, "brier": False, "loss": False}
-_LOSSES = ("mse", "cross_entropy")
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,13 @@ class Score:
 
 
 def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
-    """One loss per row: (n, outputs) and (n, outputs) to (n,)."""
+    """One loss per row of torch tensors: (n, outputs) and (n, outputs) to (n,)."""
+    import torch
+
     if callable(loss):
         values = loss(outputs, target)
-        if not isinstance(values, Tensor) or values.shape != outputs.shape[:1]:
-            given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        if not isinstance(values, torch.Tensor) or values.shape != outputs.shape[:1]:
+            given = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
             raise ValueError(
                 f"a custom loss returns one value per row, {tuple(outputs.shape[:1])}, got {given}"
             )
@@ -86,7 +92,7 @@ def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
         return (outputs - target).square().mean(dim=1)
     if loss == "cross_entropy":
         return -(target * torch.log_softmax(outputs, dim=1)).sum(dim=1)
-    raise ValueError(f"loss must be one of {_LOSSES} or a function, got {loss!r}")
+    raise ValueError(f"loss must be one of {LOSSES} or a function, got {loss!r}")
 
 
 def probabilities(loss: Loss, outputs: np.ndarray) -> np.ndarray:
@@ -96,49 +102,30 @@ def probabilities(loss: Loss, outputs: np.ndarray) -> np.ndarray:
     of least-squares outputs only negative ones are clipped, and a row without a positive one, which
     nothing speaks for, becomes a softmax.
     """
-    outputs = outputs.astype(np.float64)
-    largest = outputs.max(axis=1, keepdims=True)
-    soft = np.exp(outputs - largest)
-    soft /= soft.sum(axis=1, keepdims=True)
-    if loss != "mse":
-        return soft
-    # Divided by the largest first: the sum of outputs far from the data might overflow.
-    shares = np.maximum(outputs, 0.0) / np.where(largest > 0, largest, 1.0)
-    total = shares.sum(axis=1, keepdims=True)
-    return np.where(largest <= 0, soft, shares / np.where(total > 0, total, 1.0))
+    return native().probabilities(np.ascontiguousarray(outputs, np.float64), logits=loss != "mse")
 
 
 def evaluate(
     criterion: str, loss: Loss, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> Score:
     """Score outputs (n, outputs) against targets with row weights."""
-    total = float(weight.sum(dtype=np.float64))
-    with np.errstate(all="ignore"):
-        mean_loss = float((_row_losses(loss, outputs, target) * weight).sum(dtype=np.float64)) / total
-        if criterion == "loss":
-            value = mean_loss
-        elif criterion == "accuracy":
-            hit = outputs.argmax(axis=1) == target.argmax(axis=1)
-            value = float((hit * weight).sum(dtype=np.float64)) / total
-        elif criterion == "brier":
-            error = np.square(probabilities(loss, outputs) - target).sum(axis=1)
-            value = float((error * weight).sum(dtype=np.float64)) / total
-        else:
-            raise ValueError(f"criterion must be one of {tuple(CRITERIA)}, got {criterion!r}")
-    if not np.isfinite(outputs).all():
-        value = np.nan
+    arrays = [np.ascontiguousarray(array, np.float32) for array in (outputs, target, weight)]
+    if not callable(loss):
+        return Score(*native().score(criterion, loss, *arrays), CRITERIA[criterion])
+    # What speaks for a class under a custom loss is read like a logit.
+    mean_loss = _custom_loss(loss, *arrays)
+    value, _ = native().score("accuracy" if criterion == "loss" else criterion, "cross_entropy", *arrays)
+    if criterion == "loss" and not np.isnan(value):
+        value = mean_loss
     return Score(value, mean_loss, CRITERIA[criterion])
 
 
-def _row_losses(loss: Loss, outputs: np.ndarray, target: np.ndarray) -> np.ndarray:
-    # The named losses once more in numpy: they are taken after every epoch, where torch's fixed cost shows.
-    if loss == "mse":
-        return np.square(outputs - target).mean(axis=1)
-    if loss == "cross_entropy":
-        shifted = outputs - outputs.max(axis=1, keepdims=True)
-        return np.log(np.exp(shifted).sum(axis=1)) - (target * shifted).sum(axis=1)
-    with torch.no_grad():
-        return row_losses(loss, torch.from_numpy(outputs), torch.from_numpy(target)).numpy()
+def _custom_loss(loss: Loss, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
+    import torch
+
+    with torch.no_grad(), np.errstate(all="ignore"):
+        values = row_losses(loss, torch.from_numpy(outputs), torch.from_numpy(target)).numpy()
+        return float((values * weight).sum(dtype=np.float64) / weight.sum(dtype=np.float64))
 
 
 def temperature(outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
@@ -147,20 +134,8 @@ def temperature(outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> 
     A closed-form head predicts one-hot targets, values around 0 to 1; as logits they would be far too
     timid a start for tuning with cross-entropy.
     """
-
-    def cost(log_factor: float) -> float:
-        values = _row_losses("cross_entropy", outputs * np.exp(log_factor), target)
-        return float((values * weight).sum(dtype=np.float64))
-
-    # The cost is convex in the factor; golden-section search over e^-1 .. e^4 (0.4 to 55).
-    low, high, ratio = -1.0, 4.0, (5**0.5 - 1) / 2
-    for _ in range(20):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        if cost(left) < cost(right):
-            high = right
-        else:
-            low = left
-    return float(np.exp((low + high) / 2))
+    arrays = (np.ascontiguousarray(array, np.float32) for array in (outputs, target, weight))
+    return native().temperature(*arrays)
 
 
 def reliability(

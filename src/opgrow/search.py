@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from . import ridge as ridge_module
+from .algebra import Array, algebra_of
+from .engine.native import native
+from .engine.search import SolvedCandidates
 from .errors import NotFiniteError
+from .kernels.threads import run_all
 from .network import NORM_EPSILON
 from .operators import OperatorSet
 from .statistics import Draw, Gathered, SearchRows, draw_weights
@@ -111,10 +114,10 @@ class _Problem:
     gathered: Gathered
     bases: list[ridge_module.Base]
     updates: list[ridge_module.Schur]
-    mean: Tensor
-    variance: Tensor
-    accepted_mean: Tensor
-    target_mean: Tensor
+    mean: Array
+    variance: Array
+    accepted_mean: Array
+    target_mean: Array
 
     @property
     def operator_sets(self) -> list[OperatorSet]:
@@ -138,7 +141,7 @@ def search(
     )
     if rows.n_rows * rows.n_inputs * n_neurons * len(draws) < SMALL:
         settings = replace(settings, n_threads=1)
-    problem = _solve(draws, rows.gather(draws, settings.n_threads), settings.ridges)
+    problem = _solve(draws, rows.gather(draws, settings.n_threads), settings)
     valid = _stacked([u.valid for u in problem.updates])
     if not valid.any():
         raise NotFiniteError(
@@ -192,34 +195,41 @@ def check_result(
                 raise ValueError(f"{name!r} has shape {found.shape} and type {found.dtype}, expected {shape}")
 
 
-def _solve(draws: list[Draw], gathered: Gathered, ridges: Sequence[float]) -> _Problem:
+def _solve(draws: list[Draw], gathered: Gathered, settings: SearchSettings) -> _Problem:
     """Standardise the sums and solve every candidate for every ridge."""
     sums, constants = gathered.sums, gathered.provisional
-    n = float(sums.weight)
-    target_mean, accepted_mean = sums.target_total / n, sums.accepted_total / n
-    centre = sums.total / n
-    spread = (sums.gram.diagonal(dim1=1, dim2=2) / n - centre.square()).clamp_min(0.0)
-    scale = constants.scale.double()
-    mean = constants.shift + centre / scale
-    variance = spread / scale.square()
-    # What turns a shifted, scaled feature into a standardised one.
-    factor = 1.0 / (torch.sqrt(variance + NORM_EPSILON) * scale)
-    # A block has its variances in single precision: a candidate of larger ones is not valid.
-    factor = torch.where(variance <= torch.finfo(torch.float32).max, factor, torch.nan)
-    gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
-    gram *= factor[:, :, None] * factor[:, None]
-    cross = ((sums.cross - sums.accepted_total[:, None, None] * centre) * factor).transpose(0, 1).contiguous()
-    target = (sums.target - n * centre[:, :, None] * target_mean) * factor[:, :, None]
-    accepted_gram = sums.accepted_gram - n * torch.outer(accepted_mean, accepted_mean)
-    accepted_target = sums.accepted_target - n * torch.outer(accepted_mean, target_mean)
-    total = float(sums.target_square - n * target_mean.square().sum())
-    bases = [ridge_module.factor_base(accepted_gram, accepted_target, total, n, value) for value in ridges]
-    updates = [ridge_module.update(base, cross, gram, target) for base in bases]
+    algebra, n = algebra_of(sums.gram), float(sums.weight)
+    with np.errstate(all="ignore"):  # candidates that are not finite are not valid
+        target_mean, accepted_mean = sums.target_total / n, sums.accepted_total / n
+        centre = sums.total / n
+        spread = (sums.gram.diagonal(0, 1, 2) / n - centre * centre).clip(min=0.0)
+        scale = algebra.double(constants.scale)
+        mean = constants.shift + centre / scale
+        variance = spread / (scale * scale)
+        # What turns a shifted, scaled feature into a standardised one.
+        factor = 1.0 / ((variance + NORM_EPSILON) ** 0.5 * scale)
+        # A block has its variances in single precision: a candidate of larger ones is not valid.
+        factor = algebra.where(variance <= float(np.finfo(np.float32).max), factor, np.nan)
+        gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
+        gram *= factor[:, :, None] * factor[:, None]
+        cross = (sums.cross - sums.accepted_total[:, None, None] * centre) * factor
+        target = (sums.target - n * centre[:, :, None] * target_mean) * factor[:, :, None]
+        accepted_gram = sums.accepted_gram - n * accepted_mean[:, None] * accepted_mean
+        accepted_target = sums.accepted_target - n * accepted_mean[:, None] * target_mean
+        total = float(sums.target_square - n * algebra.squares(target_mean[None])[0])
+
+        def solve(ridge: float) -> tuple[ridge_module.Base, ridge_module.Schur]:
+            with np.errstate(all="ignore"):
+                base = ridge_module.factor_base(accepted_gram, accepted_target, total, n, ridge)
+                return base, ridge_module.update(base, cross, gram, target)
+
+        solved = run_all([partial(solve, ridge) for ridge in settings.ridges], settings.n_threads)
+    bases, updates = (list(parts) for parts in zip(*solved, strict=True))
     return _Problem(draws, gathered, bases, updates, mean, variance, accepted_mean, target_mean)
 
 
-def _stacked(tensors: Sequence[Tensor]) -> np.ndarray:
-    return torch.stack(list(tensors)).cpu().numpy()
+def _stacked(arrays: Sequence[Array]) -> np.ndarray:
+    return np.stack([algebra_of(array).host(array) for array in arrays])
 
 
 def _scores(
@@ -263,73 +273,27 @@ def _predictive_scores(
     r: int,
     chosen: np.ndarray,
     where: SearchRows,
-    cache: list[Tensor] | None,
+    cache: list[Array] | None,
     settings: SearchSettings,
 ) -> np.ndarray:
     """Leave-one-out error (negative) or accuracy of candidates, by a pass over ``where``."""
-    base, solved = problem.bases[r], problem.updates[r]
-    deviation = torch.sqrt(problem.variance[chosen] + NORM_EPSILON)[:, :, None].float()
-    centre = problem.mean[chosen][:, :, None].float()
-    projection, whiten, reduced = (
-        tensor[chosen].to(torch.float32) for tensor in (solved.projection, solved.whiten, solved.reduced)
+    base, solved, algebra = problem.bases[r], problem.updates[r], algebra_of(problem.mean)
+    single = algebra.single
+    candidates = SolvedCandidates(
+        single(problem.mean[chosen]),
+        single(1.0 / (problem.variance[chosen] + NORM_EPSILON) ** 0.5),
+        single(solved.projection[:, chosen]),
+        single(solved.whiten[chosen]),
+        single(solved.reduced[chosen]),
+        single(problem.accepted_mean),
+        single(problem.target_mean),
+        single(base.head),
+        base.whiten,
+        base.weight,
     )
-    target_mean, accepted_mean = problem.target_mean.float(), problem.accepted_mean.float()
-
-    def score(h: Tensor, accepted: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-        return _score_chunk(
-            (h - centre) / deviation,
-            accepted - accepted_mean,
-            target,
-            weight,
-            base,
-            projection,
-            whiten,
-            reduced,
-            target_mean,
-            settings.score,
-        )
-
+    score = partial(algebra.scores, candidates, settings.score == "loo")
     total = where.score(problem.draws, chosen, cache, score, settings.n_threads)
-    return (total / where.total_weight).cpu().numpy()
-
-
-def _score_chunk(
-    standard: Tensor,
-    accepted: Tensor,
-    target: Tensor,
-    weight: Tensor,
-    base: ridge_module.Base,
-    projection: Tensor,
-    whiten: Tensor,
-    reduced: Tensor,
-    target_mean: Tensor,
-    score: str,
-) -> Tensor:
-    """Summed scores of the candidates over some rows: ``standard`` is (k, m, n), accepted (n, p)."""
-    k = standard.shape[0]
-    known = accepted @ base.head.to(torch.float32) + target_mean
-    if accepted.shape[1]:
-        standard = standard - projection.mT @ accepted.T
-    reach = whiten @ standard  # (k, m, n): the new directions, uncorrelated
-    total = torch.empty(k, dtype=torch.float64, device=standard.device)
-    if score == "loo":
-        leverage = torch.full((len(target),), 1.0 / base.weight, device=standard.device)
-        if accepted.shape[1]:
-            # The inverse first: a triangular solve for millions of rows takes minutes on a GPU.
-            identity = torch.eye(len(base.factor), dtype=torch.float64, device=standard.device)
-            inverse = torch.linalg.solve_triangular(base.factor, identity, upper=False)
-            old = inverse @ accepted.T.to(torch.float64)
-            leverage += old.square().sum(dim=0).to(torch.float32)
-        left = (1 - weight * (leverage + reach.square().sum(dim=1))).clamp_min(1e-2)  # (k, n)
-    for i in range(k):  # one candidate at a time: all predictions at once would be k x n x C
-        outputs = torch.addmm(known, reach[i].T, reduced[i])
-        if score == "loo":
-            error = (target - outputs).square().sum(dim=1) / left[i].square()
-            total[i] = -(weight * error).sum(dtype=torch.float64)
-        else:
-            hit = (outputs.argmax(dim=1) == target.argmax(dim=1)) & outputs.sum(dim=1).isfinite()
-            total[i] = (weight * hit).sum(dtype=torch.float64)
-    return total
+    return algebra.host(total / where.total_weight)
 
 
 def _draw_of(draws: Sequence[Draw], candidate: int) -> Draw:
@@ -337,8 +301,15 @@ def _draw_of(draws: Sequence[Draw], candidate: int) -> Draw:
 
 
 def _winner(problem: _Problem, r: int, c: int, candidate: Candidate) -> Winner:
-    head = torch.cat([problem.updates[r].old_head[c], problem.updates[r].new_head[c]])
+    solved, host = problem.updates[r], algebra_of(problem.mean).host
+    old, new = host(solved.old_head[c]), host(solved.new_head[c])
     # Accepted features have mean zero only up to rounding; their means belong to the intercept.
-    intercept = problem.target_mean - problem.accepted_mean @ head[: len(problem.accepted_mean)]
-    arrays = (t.cpu().numpy() for t in (problem.mean[c], problem.variance[c], head, intercept))
-    return Winner(candidate, _draw_of(problem.draws, c).weight, *arrays)
+    shift = native().multiply(host(problem.accepted_mean)[None], old)[0]
+    return Winner(
+        candidate,
+        _draw_of(problem.draws, c).weight,
+        host(problem.mean[c]),
+        host(problem.variance[c]),
+        np.concatenate([old, new]),
+        host(problem.target_mean) - shift,
+    )

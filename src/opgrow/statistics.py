@@ -8,19 +8,17 @@ standardisation is applied to the sums afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from .algebra import Array, algebra_of
 from .cache import Reservation, reserve
 from .engine.native import native
-from .kernels import reference
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
 
@@ -36,6 +34,7 @@ __all__ = [
     "all_features",
     "as_they_are",
     "chunks",
+    "constants_of",
     "draw_weights",
     "provisional",
 ]
@@ -58,25 +57,26 @@ class Draw:
 
 @dataclass
 class Sums:
-    """Additive statistics of all candidates, in float64 on any device.
+    """Additive statistics of all candidates, in float64: arrays, or tensors on a device.
 
     Features of candidates are shifted and scaled by provisional constants.
     """
 
-    total: Tensor  # (k, m) sums of features
-    gram: Tensor  # (k, m, m)
-    cross: Tensor  # (p, k, m)
-    target: Tensor  # (k, m, C)
-    accepted_total: Tensor
-    accepted_gram: Tensor
-    accepted_target: Tensor
-    target_total: Tensor
-    target_square: Tensor
-    weight: Tensor
+    total: Array  # (k, m) sums of features
+    gram: Array  # (k, m, m)
+    cross: Array  # (p, k, m)
+    target: Array  # (k, m, C)
+    accepted_total: Array
+    accepted_gram: Array
+    accepted_target: Array
+    target_total: Array
+    target_square: Array
+    weight: Array
 
     def __iadd__(self, other: Sums) -> Sums:
         for entry in fields(self):
-            getattr(self, entry.name).add_(getattr(other, entry.name))
+            total = getattr(self, entry.name)
+            total += getattr(other, entry.name)
         return self
 
 
@@ -84,8 +84,8 @@ class Sums:
 class Provisional:
     """Shift and scale (k, m) from the first rows, so that float32 products neither cancel nor overflow."""
 
-    shift: Tensor
-    scale: Tensor
+    shift: Array
+    scale: Array
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ class Gathered:
 
     sums: Sums
     provisional: Provisional
-    cache: list[Tensor] | None
+    cache: list[Array] | None
     reservation: Reservation | None = None
 
 
 #: From raw features (k, m, n), accepted features (n, p), targets (n, C) and weights (n,) to summed scores
 #: (k,).
-ScoreChunk = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+ScoreChunk = Callable[[Array, Array, Array, Array], Array]
 
 
 #: From the constants that some rows suggest to those that are used.
@@ -135,10 +135,10 @@ class SearchRows(Protocol):
         self,
         draws: Sequence[Draw],
         chosen: np.ndarray,
-        cache: list[Tensor] | None,
+        cache: list[Array] | None,
         function: ScoreChunk,
         n_threads: int,
-    ) -> Tensor:
+    ) -> Array:
         """The sum of a function of the chosen candidates' features over chunks of rows."""
         ...
 
@@ -181,7 +181,11 @@ def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
         if whole is not None:
             return
         out[[s.codes is not None for s in draw.sets]] = found
-    with torch.no_grad():
+    import torch
+
+    from .kernels import reference
+
+    with torch.no_grad():  # a custom operator is a function of tensors
         tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), torch.zeros(draw.weight.shape[1])
         for j, operator_set in enumerate(draw.sets):
             if operator_set.codes is None:
@@ -227,26 +231,24 @@ class Rows:
         return float(self.weight.sum(dtype=np.float64))
 
     def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
-        """Chunks are spread over threads, and their sums added in their order."""
+        """Chunks are spread over threads; their sums are added in order, and those of cells in pairs."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-        constants = share(provisional(torch.from_numpy(all_features(self.x[:64], draws, n_threads))))
+        constants = share(provisional(all_features(self.x[:64], draws, n_threads)))
         size = 4 * k * m * self.n_rows
         reservation = reserve(size) if size <= CACHE_BYTES else None
-        cache: list[Tensor] | None = None if reservation is None else []
+        cache: list[Array] | None = None if reservation is None else []
 
         def task(span: slice) -> tuple[Sums, np.ndarray | None]:
             h = all_features(self.x[span], draws)
-            sums = self._sum_chunk(h if cache is None else h.copy(), span, constants)
-            return sums, None if cache is None else h
+            return self._sum_chunk(h, span, constants), None if cache is None else h
 
-        total: Sums | None = None
-        for part, h in stream([partial(task, span) for span in self._spans(k * m)], n_threads):
-            if total is None:
-                total = part
-            else:
-                total += part
-            if cache is not None and h is not None:
-                cache.append(torch.from_numpy(h))
+        def parts() -> Iterator[Sums]:
+            for part, h in stream([partial(task, span) for _, span in self._spans(k * m)], n_threads):
+                if cache is not None:
+                    cache.append(h)
+                yield part
+
+        total = self._added(parts(), k * m)
         assert total is not None
         return Gathered(total, constants, cache, reservation)
 
@@ -263,58 +265,65 @@ class Rows:
         self,
         draws: Sequence[Draw],
         chosen: np.ndarray,
-        cache: list[Tensor] | None,
+        cache: list[Array] | None,
         function: ScoreChunk,
         n_threads: int,
-    ) -> Tensor:
+    ) -> Array:
         """Without a cache, only the features of the chosen candidates are computed again."""
         size = sum(len(draw.sets) for draw in draws) * draws[0].weight.shape[1]
         needed = picked(draws, chosen)
 
-        def task(number: int, span: slice) -> Tensor:
-            if cache is not None:
-                h = cache[number][chosen]
-            else:
-                h = torch.from_numpy(all_features(self.x[span], needed))
-            parts = (torch.from_numpy(a[span]) for a in (self.accepted, self.target, self.weight))
-            return function(h, *parts)
+        def task(number: int, span: slice) -> np.ndarray:
+            h = all_features(self.x[span], needed) if cache is None else cache[number][chosen]
+            arrays = (np.ascontiguousarray(a[span]) for a in (self.accepted, self.target, self.weight))
+            return function(h, *arrays)
 
-        total = torch.zeros(len(chosen), dtype=torch.float64)
-        tasks = [partial(task, *item) for item in enumerate(self._spans(size))]
-        for part in stream(tasks, n_threads):
-            total += part
-        return total
+        tasks = [partial(task, number, span) for number, (_, span) in enumerate(self._spans(size))]
+        total = self._added(stream(tasks, n_threads), size)
+        return np.zeros(len(chosen)) if total is None else total
 
-    def _spans(self, columns: int) -> list[slice]:
-        borders = [0, *self.cuts, self.n_rows]
+    def _spans(self, columns: int) -> list[tuple[int, slice]]:
+        """Rows to take at once, and the number of the cell that they are in."""
         return [
-            slice(start + span.start, start + span.stop)
-            for start, stop in pairwise(borders)
+            (cell, slice(start + span.start, start + span.stop))
+            for cell, (start, stop) in enumerate(pairwise([0, *self.cuts, self.n_rows]))
             for span in chunks(stop - start, columns)
         ]
 
+    def _added(self, parts: Iterable[Any], columns: int) -> Any:
+        """The sum of what belongs to each of the spans; None if there are none."""
+        cells: list[Any] = [None] * (len(self.cuts) + 1)
+        for part, (cell, _) in zip(parts, self._spans(columns), strict=True):
+            cells[cell] = _sum_of(cells[cell], part)
+        while len(cells) > 1:
+            cells = [_sum_of(*cells[i : i + 2]) for i in range(0, len(cells), 2)]
+        return cells[0]
+
     def _sum_chunk(self, h: np.ndarray, span: slice, constants: Provisional) -> Sums:
-        """Statistics of one chunk of rows; ``h`` (k, m, n) is overwritten."""
-        k, m, n = h.shape
-        accepted, target, weight = self.accepted[span], self.target[span], self.weight[span]
-        with np.errstate(all="ignore"):
-            h -= constants.shift.numpy()[:, :, None]
-            h *= constants.scale.numpy()[:, :, None]
-            weighted = h if (weight == 1).all() else h * weight
-            flat = weighted.reshape(k * m, n)
-            weighted_accepted = accepted * weight[:, None]
-            return Sums(
-                total=_double(weighted.sum(axis=2, dtype=np.float64)),
-                gram=_double(np.matmul(weighted, h.transpose(0, 2, 1))),
-                cross=_double((flat @ accepted).T.reshape(accepted.shape[1], k, m)),
-                target=_double((flat @ target).reshape(k, m, -1)),
-                accepted_total=_double(weighted_accepted.sum(axis=0, dtype=np.float64)),
-                accepted_gram=_double(weighted_accepted.T @ accepted),
-                accepted_target=_double(weighted_accepted.T @ target),
-                target_total=_double((target * weight[:, None]).sum(axis=0, dtype=np.float64)),
-                target_square=_double((weight[:, None] * target.astype(np.float64) ** 2).sum()),
-                weight=_double(weight.sum(dtype=np.float64)),
-            )
+        """Statistics of one chunk of rows with features ``h`` (k, m, n)."""
+        accepted, target, weight = (
+            np.ascontiguousarray(a[span]) for a in (self.accepted, self.target, self.weight)
+        )
+        weights = None if (weight == 1).all() else weight
+        engine = native()
+        squares = engine.column_sums(target, weights, power=2)
+        return Sums(
+            *engine.search_sums(h, constants.shift, constants.scale, weights, accepted, target),
+            accepted_total=engine.column_sums(accepted, weights),
+            accepted_gram=engine.gram(accepted, accepted, weights),
+            accepted_target=engine.gram(accepted, target, weights),
+            target_total=engine.column_sums(target, weights),
+            target_square=engine.row_sums(squares[None]).reshape(()),
+            weight=engine.column_sums(weight[:, None]).reshape(()),
+        )
+
+
+def _sum_of(one: Any, other: Any = None) -> Any:
+    """The sum of two parts, of which either may be missing; the first one may change."""
+    if one is None or other is None:
+        return other if one is None else one
+    one += other
+    return one
 
 
 def picked(draws: Sequence[Draw], chosen: np.ndarray) -> list[Draw]:
@@ -326,14 +335,20 @@ def picked(draws: Sequence[Draw], chosen: np.ndarray) -> list[Draw]:
     ]
 
 
-def provisional(h: Tensor) -> Provisional:
+def provisional(h: np.ndarray) -> Provisional:
     """Constants from the features (k, m, n) of some rows."""
-    h = h.double()
-    mean, deviation = h.mean(dim=2), h.std(dim=2, correction=0)
-    usable = mean.isfinite() & deviation.isfinite() & (deviation > 1e-12)
-    shift = torch.where(mean.isfinite(), mean, 0.0)
-    scale = torch.where(usable, 1.0 / torch.where(usable, deviation, 1.0), 1.0)
-    return Provisional(shift.float(), scale.float())
+    k, m, n = h.shape
+    mean, variance = native().moments(np.ascontiguousarray(h.reshape(k * m, n).T))
+    return constants_of(mean.reshape(k, m), variance.reshape(k, m))
+
+
+def constants_of(mean: Array, variance: Array) -> Provisional:
+    """Shift and scale that suit features of these moments (k, m); 0 and 1 where these are not finite."""
+    algebra = algebra_of(mean)
+    usable = algebra.finite(mean) & algebra.finite(variance) & (variance > 1e-24)
+    shift = algebra.where(algebra.finite(mean), mean, 0.0)
+    scale = 1.0 / algebra.where(usable, variance, 1.0) ** 0.5
+    return Provisional(algebra.single(shift), algebra.single(scale))
 
 
 def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
@@ -347,7 +362,3 @@ def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np
 
     run_all([partial(task, i) for i in range(len(draws))], n_threads)
     return out
-
-
-def _double(values: Any) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values, np.float64))

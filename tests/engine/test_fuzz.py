@@ -10,9 +10,10 @@ import os
 import numpy as np
 import pytest
 
-from opgrow.engine import blocks, evaluation, prediction, sums, training
+from opgrow.engine import blocks, calibration, evaluation, prediction, search, sums, training
 from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
 from opgrow.engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
+from opgrow.engine.search import SolvedCandidates
 from opgrow.engine.training import Rows, Settings, Shape, State
 
 COUNT = int(os.environ.get("OPGROW_FUZZ", "300"))
@@ -40,7 +41,7 @@ class Guarded:
 @pytest.fixture
 def guarded(monkeypatch):
     rooms = Guarded()
-    for module in (blocks, evaluation, prediction, sums, training):
+    for module in (blocks, calibration, evaluation, prediction, search, sums, training):
         monkeypatch.setattr(module, "room", rooms)
     monkeypatch.setattr(prediction._rooms, "of", rooms, raising=False)
     return rooms
@@ -100,7 +101,8 @@ def call_sums(engine, rng):
     factor = engine.cholesky(matrix)
     if factor is not None:
         engine.cholesky_solve(factor, values(rng, p, q).astype(np.float64))
-    engine.product_double(matrix, matrix)
+    engine.whiten(np.stack([matrix, matrix]), 0.1)
+    engine.multiply(matrix, np.stack([left, left]).astype(np.float64).swapaxes(1, 2))
 
 
 def call_predict(engine, rng):
@@ -158,7 +160,24 @@ def call_train(engine, rng):
     engine.score_sums(prepared, state.theta, moments, str(rng.choice(["accuracy", "brier", "loss"])))
 
 
-CALLS = {"block": call_block, "sums": call_sums, "predict": call_predict, "train": call_train}
+def call_search(engine, rng):
+    k, m, n, p, c = size(rng, 6), size(rng), size(rng, 300), int(rng.integers(0, 20)), size(rng, 9)
+    shapes = (k, m), (k, m), (p, k, m), (k, m, m), (k, m, c), (p,), (c,), (p, c)
+    base = values(rng, p, p).astype(np.float64)
+    solved = SolvedCandidates(*(values(rng, *shape) for shape in shapes), base, float(n))
+    rows = values(rng, k, m, n), values(rng, n, p), values(rng, n, c), values(rng, n)
+    engine.search_scores(solved, *rows, bool(rng.random() < 0.5))
+    engine.temperature(*rows[2:3] * 2, rows[3])
+    engine.probabilities(rows[2].astype(np.float64), bool(rng.random() < 0.5))
+
+
+CALLS = {
+    "block": call_block,
+    "search": call_search,
+    "sums": call_sums,
+    "predict": call_predict,
+    "train": call_train,
+}
 
 
 @pytest.mark.parametrize("kind", CALLS)

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from typer.testing import CliRunner
@@ -277,13 +276,12 @@ def _ridge_oracle(h, y, ridge):
 def test_closed_forms_with_copied_features_are_the_oracles(noise, ridge):
     h, y = _copies(noise=noise)
     wanted = _ridge_oracle(h, y, ridge)
-    tensors = [torch.from_numpy(a) for a in (h, y)]
-    old, new = tensors[0][:, :6], tensors[0][:, 6:]
+    old, new = h[:, :6], h[:, 6:]
     total = float(np.square(y).sum())
-    base = factor_base(old.T @ old, old.T @ tensors[1], total, len(y), ridge)
-    solved = update(base, (old.T @ new)[None], (new.T @ new)[None], (new.T @ tensors[1])[None])
+    base = factor_base(old.T @ old, old.T @ y, total, len(y), ridge)
+    solved = update(base, (old.T @ new)[:, None], (new.T @ new)[None], (new.T @ y)[None])
     assert solved.valid.all()
-    found = (old @ solved.old_head[0] + new @ solved.new_head[0]).numpy()
+    found = old @ solved.old_head[0] + new @ solved.new_head[0]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert float(solved.squared_error[0]) == pytest.approx(np.square(y - wanted).sum(), rel=1e-6)
 

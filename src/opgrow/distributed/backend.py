@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..algebra import Array
 from ..backends import HostBackend, HostPart, Problem, sample_rows
 from ..network import Block
 from ..preparation import moments
@@ -80,28 +81,34 @@ class ShardRows:
 
     def _constants(self, constants: Provisional) -> Provisional:
         """Those of rank 0, for sums can only be added after the same shift and scale."""
-        both = torch.stack([constants.shift, constants.scale])
-        self.group.broadcast_(both, "constants of the search")
-        return Provisional(both[0], both[1])
+        both = torch.stack([torch.as_tensor(part) for part in (constants.shift, constants.scale)])
+        shift, scale = self.group.broadcast_(both, "constants of the search")
+        return Provisional(_like(shift, constants.shift), _like(scale, constants.scale))
 
     def score(
         self,
         draws: Sequence[Draw],
         chosen: np.ndarray,
-        cache: list[Tensor] | None,
+        cache: list[Array] | None,
         function: ScoreChunk,
         n_threads: int,
-    ) -> Tensor:
+    ) -> Array:
         total = self.inner.score(draws, chosen, cache, function, n_threads)
-        return self.group.sum_(total, "scores of the search")
+        return _like(self.group.sum_(torch.as_tensor(total), "scores of the search"), total)
+
+
+def _like(tensor: Tensor, array: Array) -> Array:
+    """A tensor, as an array where the others are such."""
+    return tensor.numpy() if isinstance(array, np.ndarray) else tensor
 
 
 def _added(sums: Sums, group: Group) -> Sums:
     """Sums over all ranks, sent as one vector."""
     parts = [getattr(sums, entry.name) for entry in fields(sums)]
-    flat = group.sum_(torch.cat([part.reshape(-1) for part in parts]), "sums of the search")
-    pieces = flat.split([part.numel() for part in parts])
-    return Sums(*(piece.reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)))
+    tensors = [torch.as_tensor(part) for part in parts]
+    flat = group.sum_(torch.cat([tensor.reshape(-1) for tensor in tensors]), "sums of the search")
+    pieces = flat.split([tensor.numel() for tensor in tensors])
+    return Sums(*(_like(piece.reshape(part.shape), part) for piece, part in zip(pieces, parts, strict=True)))
 
 
 @dataclass

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from .algebra import AlgebraFunctions
 from .blocks import BlockFunctions
+from .calibration import CalibrationFunctions
 from .evaluation import EvaluationFunctions
 from .prediction import PredictionFunctions
+from .search import SearchFunctions
 from .shards import ShardFunctions
 from .sums import SumFunctions
 from .training import TrainingFunctions
@@ -20,7 +23,15 @@ __all__ = ["Native", "native"]
 
 
 class Native(
-    BlockFunctions, SumFunctions, PredictionFunctions, TrainingFunctions, ShardFunctions, EvaluationFunctions
+    BlockFunctions,
+    SumFunctions,
+    SearchFunctions,
+    AlgebraFunctions,
+    CalibrationFunctions,
+    PredictionFunctions,
+    TrainingFunctions,
+    ShardFunctions,
+    EvaluationFunctions,
 ):
     """The engine, with the functions of one instruction set."""
 

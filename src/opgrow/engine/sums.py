@@ -1,4 +1,4 @@
-"""Sums over rows, scores, and the linear systems of the closed form: all in a fixed order, without BLAS."""
+"""Sums over rows and scores: all in a fixed order, without BLAS."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _SearchData(ctypes.Structure):
 
 
 class SumFunctions(Functions):
-    """Sums over rows, and small matrices in double precision."""
+    """Sums over rows."""
 
     def gram(self, left: np.ndarray, right: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """Sum over rows of weight left' right: (N, p) and (N, q), of any strides, to (p, q) of doubles.
@@ -172,36 +172,3 @@ class SumFunctions(Functions):
         with np.errstate(all="ignore"):
             value, mean_loss = sums[:2] / sums[2]
         return (float("nan") if sums[3] else float(value)), float(mean_loss)
-
-    # --- small matrices ---
-
-    def cholesky(self, matrix: np.ndarray) -> np.ndarray | None:
-        """The lower Cholesky factor of a symmetric matrix (n, n), or None if it has none."""
-        check("matrix", matrix, (None, len(matrix)), np.float64)
-        factor, n = matrix.copy(), len(matrix)
-        size = self._bind("cholesky_room", (INTEGER,), INTEGER)(n)
-        scratch = np.empty(size)
-        call = self._bind("cholesky", (POINTER, INTEGER, POINTER), INTEGER)
-        return None if call(pointer(factor), n, pointer(scratch)) else factor
-
-    def substitute(self, factor: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
-        """factor^-1 right, or factor^-T right, for a lower triangular factor (n, n) and right (n, m)."""
-        check("factor", factor, (None, len(factor)), np.float64)
-        check("right", right, (len(factor), None), np.float64)
-        out = right.copy()
-        call = self._bind("substitute", (POINTER, INTEGER, POINTER, INTEGER, INTEGER))
-        call(pointer(factor), len(factor), pointer(out), right.shape[1], int(transposed))
-        return out
-
-    def cholesky_solve(self, factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(factor factor')^-1 right."""
-        return self.substitute(factor, self.substitute(factor, right), transposed=True)
-
-    def product_double(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The matrix product of (n, k) and (k, m) in double precision."""
-        check("left", left, (None, None), np.float64)
-        check("right", right, (left.shape[1], None), np.float64)
-        out = np.empty((len(left), right.shape[1]))
-        call = self._bind("product_double", (POINTER, POINTER, INTEGER, INTEGER, INTEGER, POINTER))
-        call(pointer(left), pointer(right), *left.shape, right.shape[1], pointer(out))
-        return out

@@ -23,7 +23,7 @@ from ..network import NORM_EPSILON, Block
 from ..operators import OperatorSet
 from ..preparation import are_extreme, moments, scale_of
 from ..scaling import Scaling, squash
-from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, picked, provisional
+from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, constants_of, picked
 from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
 __all__ = ["Chunk", "DeviceBlock", "DevicePart", "Source", "block_outputs", "device_moments", "raw_features"]
@@ -403,7 +403,8 @@ class DevicePart:
         """One pass over the rows that sums what the candidates' fits need."""
         k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
         weights = [torch.from_numpy(draw.weight).to(self.device) for draw in draws]
-        constants = share(provisional(_candidate_features(self.first(64).x, draws, weights)))
+        first = _candidate_features(self.first(64).x, draws, weights).double()
+        constants = share(constants_of(first.mean(dim=2), first.var(dim=2, correction=0)))
 
         def work() -> Gathered:
             # Features, their shifted copy, and a nodal operator's pools; the features alone are kept.

@@ -264,8 +264,7 @@ def _block(weight: np.ndarray, norm: str | None) -> Block:
 
 def _ridge_solution(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.ndarray:
     # What rounding may call for in addition to the ridge is measured by the trace, for inputs of any scale.
-    base = factor_base(torch.from_numpy(gram), torch.from_numpy(cross), 0.0, float(np.trace(gram)), ridge)
-    return base.head.numpy()
+    return factor_base(gram, cross, 0.0, float(np.trace(gram)), ridge).head
 
 
 def _require_finite(gram: np.ndarray) -> None:

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from ..algebra import Array
 from ..backends import HostPart, block_outputs
 from ..kernels.threads import stream
 from ..network import Block
@@ -193,7 +192,7 @@ class StreamRows:
     def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
         """One pass; the spans of a chunk are spread over threads, and all sums added in order."""
         sample = self.part.sample_rows.x[:64]
-        constants = share(provisional(torch.from_numpy(all_features(sample, draws, n_threads))))
+        constants = share(provisional(all_features(sample, draws, n_threads)))
 
         def tasks() -> Iterator[Callable[[], Sums]]:
             for chunk in self.part.chunks():
@@ -205,10 +204,10 @@ class StreamRows:
         self,
         draws: Sequence[Draw],
         chosen: np.ndarray,
-        cache: list[Tensor] | None,
+        cache: list[Array] | None,
         function: ScoreChunk,
         n_threads: int,
-    ) -> Tensor:
+    ) -> Array:
         return self.part.sample_rows.rows().score(draws, chosen, None, function, n_threads)
 
 

@@ -4,6 +4,7 @@
  * part behind a panel of columns is updated at once, while the panel is in the cache.
  */
 #include "solve.h"
+#include "tiles.h"
 
 #define PANEL 32
 
@@ -18,13 +19,8 @@ static void subtract_products(
     int64_t width)
 {
     int64_t j = 0;
-    for (; j + OG_LANES <= width; j += OG_LANES) {
-        double values[OG_LANES];
-        memcpy(values, row + j, sizeof values);
-        for (int64_t k = 0; k < n_terms; k++)
-            OG_EACH_LANE(l) values[l] -= left[k] * right[k * stride + j + l];
-        memcpy(row + j, values, sizeof values);
-    }
+    for (; j + OG_LANES <= width; j += OG_LANES)
+        og_subtract_rows(left, right + j, stride, n_terms, row + j);
     for (; j < width; j++) {
         double value = row[j];
         for (int64_t k = 0; k < n_terms; k++)
@@ -36,31 +32,32 @@ static void subtract_products(
 int64_t OG_NAME(og_cholesky)(double *matrix, int64_t n, double *room)
 {
     for (int64_t first = 0; first < n; first += PANEL) {
-        int64_t last = og_min(first + PANEL, n);
-        for (int64_t j = first; j < last; j++) {
-            double *pivot_row = matrix + j * n;
-            double pivot = pivot_row[j];
-            for (int64_t k = first; k < j; k++)
-                pivot -= pivot_row[k] * pivot_row[k];
+        int64_t width = og_min(PANEL, n - first), height = n - first;
+        /* room [k][i] = column k of the panel, from the diagonal block down: then everything runs along rows. */
+        for (int64_t i = 0; i < height; i++)
+            for (int64_t k = 0; k < og_min(width, i + 1); k++)
+                room[k * height + i] = matrix[(first + i) * n + first + k];
+        for (int64_t j = 0; j < width; j++) {
+            double *column = room + j * height, pivot = column[j];
             if (!(pivot > 0.0 && pivot <= 1.79e308))
-                return j + 1;
+                return first + j + 1;
             pivot = __builtin_sqrt(pivot);
-            pivot_row[j] = pivot;
-            for (int64_t i = j + 1; i < n; i++) {
-                double value = matrix[i * n + j];
-                for (int64_t k = first; k < j; k++)
-                    value -= matrix[i * n + k] * pivot_row[k];
-                matrix[i * n + j] = value / pivot;
+            for (int64_t i = j + 1; i < height; i++)
+                column[i] /= pivot;
+            column[j] = pivot;
+            for (int64_t k = j + 1; k < width; k++) {
+                double *restrict to = room + k * height;
+                for (int64_t i = k; i < height; i++)
+                    to[i] -= column[k] * column[i];
             }
         }
-        /* room [k][i] = the panel below the block, turned: then the update runs along rows. */
-        int64_t below = n - last, width = last - first;
-        for (int64_t i = 0; i < below; i++)
-            for (int64_t k = 0; k < width; k++)
-                room[k * below + i] = matrix[(last + i) * n + first + k];
-        for (int64_t i = 0; i < below; i++)
+        for (int64_t i = 0; i < height; i++)
+            for (int64_t k = 0; k < og_min(width, i + 1); k++)
+                matrix[(first + i) * n + first + k] = room[k * height + i];
+        for (int64_t i = width; i < height; i++)
             subtract_products(
-                matrix + (last + i) * n + last, matrix + (last + i) * n + first, room, below, width, i + 1);
+                matrix + (first + i) * n + first + width, matrix + (first + i) * n + first, room + width, height, width,
+                i + 1 - width);
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++)
@@ -89,26 +86,6 @@ void OG_NAME(og_substitute)(const double *factor, int64_t n, double *right, int6
             double pivot = factor[i * n + i];
             for (int64_t l = 0; l < width; l++)
                 right[i * m + first + l] = values[l] / pivot;
-        }
-    }
-}
-
-void OG_NAME(og_product_double)(
-    const double *restrict left, const double *restrict right, int64_t n, int64_t k, int64_t m, double *restrict out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        int64_t j = 0;
-        for (; j + OG_LANES <= m; j += OG_LANES) {
-            double sums[OG_LANES] = {0};
-            for (int64_t u = 0; u < k; u++)
-                OG_EACH_LANE(l) sums[l] += left[i * k + u] * right[u * m + j + l];
-            memcpy(out + i * m + j, sums, sizeof sums);
-        }
-        for (; j < m; j++) {
-            double sum = 0.0;
-            for (int64_t u = 0; u < k; u++)
-                sum += left[i * k + u] * right[u * m + j];
-            out[i * m + j] = sum;
         }
     }
 }

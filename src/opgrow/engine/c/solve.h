@@ -13,8 +13,4 @@ int64_t OG_NAME(og_cholesky)(double *matrix, int64_t n, double *room);
 /* right [n][m] becomes factor^-1 right, or, if transposed, factor^-T right, for a lower triangular factor [n][n]. */
 void OG_NAME(og_substitute)(const double *factor, int64_t n, double *right, int64_t m, int64_t transposed);
 
-/* out [n][m] = left [n][k] right [k][m] */
-void OG_NAME(og_product_double)(
-    const double *left, const double *right, int64_t n, int64_t k, int64_t m, double *out);
-
 #endif

@@ -1,8 +1,11 @@
 /* See table.h. */
 #include "table.h"
+#include "algebra.h"
 #include "blocks.h"
+#include "calibration.h"
 #include "evaluation.h"
 #include "network.h"
+#include "search_scores.h"
 #include "search_sums.h"
 #include "shards.h"
 #include "solve.h"
@@ -23,13 +26,21 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gram),
     OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
+    OG_ENTRY(search_scores_room),
+    OG_ENTRY(search_scores),
     OG_ENTRY(search_sums_room),
     OG_ENTRY(search_sums),
     OG_ENTRY(scores),
+    OG_ENTRY(probabilities),
+    OG_ENTRY(temperature_room),
+    OG_ENTRY(temperature),
     OG_ENTRY(cholesky_room),
     OG_ENTRY(cholesky),
     OG_ENTRY(substitute),
-    OG_ENTRY(product_double),
+    OG_ENTRY(multiply_room),
+    OG_ENTRY(multiply),
+    OG_ENTRY(whiten),
+    OG_ENTRY(row_sums),
     OG_ENTRY(predict_room),
     OG_ENTRY(predict),
     OG_ENTRY(train_room),

@@ -1,0 +1,137 @@
+"""Matrices in double precision against numpy and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def positive(seed, *shape):
+    a = normal(seed, *shape, shape[-1] + 3)
+    return a @ a.swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "m"), [(1, 1, 1), (0, 3, 2), (3, 0, 4), (7, 300, 37), (40, 20, 16), (5, 6, 0)]
+)
+def test_products_agree_with_numpy(engine, n, k, m):
+    left, right = normal(0, n, k), normal(1, k, m)
+    np.testing.assert_allclose(engine.multiply(left, right), left @ right, atol=1e-12)
+    turned = np.ascontiguousarray(left.T).T, np.asfortranarray(right)
+    assert np.array_equal(engine.multiply(*turned), engine.multiply(left, right))
+
+
+def test_batches_are_multiplied_one_by_one(engine):
+    left, right = normal(0, 4, 5, 6), normal(1, 6, 4, 7).swapaxes(0, 1)
+    found = engine.multiply(left, right)
+    np.testing.assert_allclose(found, left @ right, atol=1e-12)
+    assert np.array_equal(found[2], engine.multiply(left[2], right[2]))
+    np.testing.assert_allclose(engine.multiply(left, right[0]), left @ right[0], atol=1e-12)
+    np.testing.assert_allclose(engine.multiply(left[0], right), left[0] @ right, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_stays_in_its_row_of_a_product(engine, bad):
+    left = normal(0, 5, 4)
+    left[2, 1] = bad
+    found = engine.multiply(left, normal(1, 4, 3))
+    assert not np.isfinite(found[2]).any()
+    assert np.isfinite(found[[0, 1, 3, 4]]).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 33, 80])
+def test_whitening_makes_the_identity(engine, n):
+    matrices = positive(n, 3, n)
+    inverse, exists = engine.whiten(matrices, 0.5)
+    assert exists.all()
+    np.testing.assert_array_equal(inverse, np.tril(inverse))
+    whitened = inverse @ (matrices + 0.5 * np.eye(n)) @ inverse.swapaxes(1, 2)
+    np.testing.assert_allclose(whitened, np.broadcast_to(np.eye(n), (3, n, n)), atol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e3])
+def test_a_matrix_that_cannot_be_whitened_becomes_the_identity_and_disturbs_no_other(engine, bad):
+    matrices = positive(0, 3, 20)
+    wanted = engine.whiten(matrices)[0]
+    matrices[1, 19, 19] = bad
+    found, exists = engine.whiten(matrices)
+    assert exists.tolist() == [True, False, True]
+    np.testing.assert_array_equal(found[[0, 2]], wanted[[0, 2]])
+    np.testing.assert_array_equal(found[1], np.eye(20))
+    assert not engine.whiten(np.zeros((1, 3, 3)))[1].any()
+    assert not engine.whiten(np.full((1, 3, 3), bad))[1].any()
+
+
+def test_an_inverse_that_overflows_does_not_exist(engine):
+    # 1 / root(1e-320) is finite, its product with 1e200 is not.
+    assert not engine.whiten(np.array([[[1e-320, 0.0], [1e200, 1.0]]]))[1].any()
+    assert engine.whiten(np.array([[[1e-300, 0.0], [0.0, 1.0]]]))[1].all()
+
+
+def test_a_nearly_singular_matrix_is_whitened_with_a_ridge(engine):
+    a = normal(0, 30, 10)
+    a = np.concatenate([a, a], axis=1)
+    inverse, exists = engine.whiten((a.T @ a)[None], 1e-6)
+    assert exists.all()
+    solution = inverse[0].T @ (inverse[0] @ (a.T @ a[:, 0]))
+    np.testing.assert_allclose(a @ solution, a[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (4, 5, 7), (2, 100)])
+def test_sums_of_rows(engine, shape):
+    values = normal(0, *shape)
+    axes = tuple(range(1, len(shape)))
+    np.testing.assert_allclose(engine.row_sums(values), values.sum(axis=axes), atol=1e-12)
+    np.testing.assert_allclose(engine.row_sums(values, 2), (values**2).sum(axis=axes), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 100, 150])
+def test_cholesky_factors_and_triangular_systems(engine, n):
+    a = normal(n, n, n)
+    matrix = a @ a.T + n * np.eye(n)
+    factor = engine.cholesky(matrix)
+    np.testing.assert_allclose(factor, linalg.cholesky(matrix, lower=True), rtol=1e-9, atol=1e-11)
+    for m in (1, 16, 21):
+        right = normal(m, n, m)
+        np.testing.assert_allclose(
+            engine.substitute(factor, right), linalg.solve_triangular(factor, right, lower=True), atol=1e-11
+        )
+        np.testing.assert_allclose(
+            engine.cholesky_solve(factor, right), np.linalg.solve(matrix, right), atol=1e-11
+        )
+
+
+def test_a_matrix_without_a_factor_has_none(engine):
+    assert engine.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    assert engine.cholesky(np.array([[np.nan]])) is None
+    assert engine.cholesky(np.array([[np.inf]])) is None
+    assert engine.cholesky(np.zeros((40, 40))) is None
+    assert engine.cholesky(np.empty((0, 0))).shape == (0, 0)
+
+
+def test_every_instruction_set_gives_the_same_bits(engines):
+    matrices, right = positive(0, 3, 37), normal(1, 37, 21)
+    results = set()
+    for engine in engines.values():
+        inverse, _ = engine.whiten(matrices, 0.1)
+        factor = engine.cholesky(matrices[0])
+        arrays = [inverse, engine.multiply(inverse, right), engine.row_sums(matrices, 2), factor]
+        arrays += [engine.cholesky_solve(factor, right)]
+        results.add(b"".join(a.tobytes() for a in arrays))
+    assert len(results) == 1
+
+
+def test_wrong_arrays_are_refused(engine):
+    with pytest.raises(ValueError, match=r"matrix must be a contiguous array of shape \('any', 2\)"):
+        engine.cholesky(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"shapes \(2, 3\) and \(2, 3\) cannot be multiplied"):
+        engine.multiply(np.zeros((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"shapes \(4, 2, 3\) and \(2, 3, 3\) cannot be multiplied"):
+        engine.multiply(np.zeros((4, 2, 3)), np.zeros((2, 3, 3)))
+    with pytest.raises(ValueError, match="left must be a matrix of doubles or a batch of such, got float32"):
+        engine.multiply(np.zeros((2, 3), np.float32), np.zeros((3, 2)))
