@@ -13,7 +13,7 @@
 #define OG_EXPORT __attribute__((visibility("default")))
 #endif
 
-#define OG_VERSION 1
+#define OG_VERSION 2
 
 #if defined(__x86_64__)
 #include <cpuid.h>
