@@ -210,6 +210,7 @@ class HostPart:
     target: np.ndarray
     weight: np.ndarray
     n_threads: int = 1
+    _window: training.Rows | None = field(default=None, init=False, repr=False, compare=False)
     _pieces: list[training.Rows] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -241,8 +242,10 @@ class HostPart:
         return training.Rows(*(np.ascontiguousarray(array[rows]) for array in arrays))
 
     def windows(self, rng: np.random.Generator) -> Iterator[training.Rows]:
-        """All rows, as one window."""
-        yield self.training_rows()
+        """All rows, as one window: the same one until a block is accepted."""
+        if self._window is None:
+            self._window = self.training_rows()
+        yield self._window
 
     def spans(self) -> list[slice]:
         """The rows in pieces that are summed by themselves."""
@@ -267,10 +270,13 @@ class HostPart:
         self._add(block_outputs(block, self.x, self.n_threads))
 
     def _add(self, outputs: np.ndarray) -> None:
-        self.accepted, self._pieces = np.concatenate([self.accepted, outputs], axis=1), None
+        self._change(self.x, np.concatenate([self.accepted, outputs], axis=1))
+
+    def _change(self, x: np.ndarray, accepted: np.ndarray) -> None:
+        self.x, self.accepted, self._window, self._pieces = x, accepted, None, None
 
     def accept_computed(self, blocks: Sequence[Block], outputs: np.ndarray) -> None:
-        self.accepted, self._pieces = outputs, None
+        self._change(self.x, outputs)
 
     def next_layer(self) -> HostPart:
         return HostPart(self.accepted, self.accepted[:, :0], self.target, self.weight, self.n_threads)
@@ -281,7 +287,7 @@ class HostPart:
 
     def remember(self, blocks: Sequence[Block], before: HostPart) -> None:
         seen = [block_outputs(block, before.x, self.n_threads) for block in blocks]
-        self.x, self._pieces = np.concatenate([self.x, *seen], axis=1), None
+        self._change(np.concatenate([self.x, *seen], axis=1), self.accepted)
 
     def sample(
         self, block: Block, weight: np.ndarray, bias: np.ndarray

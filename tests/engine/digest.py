@@ -51,11 +51,12 @@ def digest(engine: Native, n: int = 83) -> str:
             options = {"dropout": 0.2, "input_dropout": 0.1, "max_norm": 1.5}
             settings = Settings("cross_entropy", np.full_like(theta, 0.01), **options)
             state = State(theta.copy())
-            engine.train_epoch(shape, rows, settings, state, (np.arange(n), bounds), 0.01, 5)
+            epochs = engine.epochs(shape, rows, settings, state, bounds)
+            engine.train_epoch(epochs, np.arange(n), 0.01, 5)
             add(state.theta, state.moments, np.float64(state.loss))
-            prepared = engine.evaluation(shape, rows, settings)
-            add(engine.feature_sums(prepared, state.theta, state.moments, 0))
-            add(engine.score_sums(prepared, state.theta, state.moments, "brier"))
+            prepared = engine.evaluation(shape, rows, settings, state.theta)
+            add(engine.feature_sums(prepared, state.moments, 0))
+            add(engine.score_sums(prepared, state.moments, "brier"))
     gram = engine.gram(x, x)
     factor = engine.cholesky(gram + np.eye(9))
     assert factor is not None

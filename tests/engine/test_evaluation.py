@@ -58,7 +58,7 @@ def forward(engine, shape, theta, moments, x, upto):
 @pytest.mark.parametrize("layer", [0, 1])
 def test_sums_of_features_and_of_their_squares(engine, layer):
     rows, (shape, settings, theta, moments) = problem(), candidate()
-    sums = engine.feature_sums(engine.evaluation(shape, rows, settings), theta, moments, layer)
+    sums = engine.feature_sums(engine.evaluation(shape, rows, settings, theta), moments, layer)
     raw, *_ = layer_features(
         engine, shape, theta, layer, forward(engine, shape, theta, moments, rows.x, layer)
     )
@@ -71,7 +71,7 @@ def test_sums_of_features_and_of_their_squares(engine, layer):
 @pytest.mark.parametrize("head", [(-1, -1, -1), (0, 0, 1)], ids=["linear", "neurons"])
 def test_scores_are_those_of_the_outputs(engine, head, criterion):
     rows, (shape, settings, theta, moments) = problem(), candidate(head)
-    sums = engine.score_sums(engine.evaluation(shape, rows, settings), theta, moments, criterion)
+    sums = engine.score_sums(engine.evaluation(shape, rows, settings, theta), moments, criterion)
     x = forward(engine, shape, theta, moments, rows.x, 2)
     seen = np.concatenate([rows.frozen, x], axis=1).astype(np.float64)
     weight, bias = theta[-27:-3].reshape(8, 3).astype(np.float64), theta[-3:]
@@ -93,32 +93,32 @@ def test_rows_without_a_finite_output_are_counted(engine):
     x = rows.x.copy()
     x[7, 1] = np.nan
     spoilt = Rows(x, rows.frozen, rows.target, rows.weight)
-    sums = engine.score_sums(engine.evaluation(shape, spoilt, settings), theta, moments, "brier")
+    sums = engine.score_sums(engine.evaluation(shape, spoilt, settings, theta), moments, "brier")
     assert sums[3] == 1
 
 
 def test_without_rows_all_sums_are_zero(engine):
     rows, (shape, settings, theta, moments) = problem(0), candidate()
-    prepared = engine.evaluation(shape, rows, settings)
-    assert not engine.feature_sums(prepared, theta, moments, 1).any()
-    assert not engine.score_sums(prepared, theta, moments, "loss").any()
+    prepared = engine.evaluation(shape, rows, settings, theta)
+    assert not engine.feature_sums(prepared, moments, 1).any()
+    assert not engine.score_sums(prepared, moments, "loss").any()
 
 
 def test_every_instruction_set_gives_the_same_bits(engines):
     rows, (shape, settings, theta, moments) = problem(57), candidate()
     answers = set()
     for engine in engines.values():
-        prepared = engine.evaluation(shape, rows, settings)
-        parts = [engine.feature_sums(prepared, theta, moments, layer) for layer in (0, 1)]
-        parts.append(engine.score_sums(prepared, theta, moments, "brier"))
+        prepared = engine.evaluation(shape, rows, settings, theta)
+        parts = [engine.feature_sums(prepared, moments, layer) for layer in (0, 1)]
+        parts.append(engine.score_sums(prepared, moments, "brier"))
         answers.add(b"".join(part.tobytes() for part in parts))
     assert len(answers) == 1
 
 
 def test_wrong_arrays_are_refused(engine):
     rows, (shape, settings, theta, moments) = problem(), candidate()
-    prepared = engine.evaluation(shape, rows, settings)
+    prepared = engine.evaluation(shape, rows, settings, theta)
     with pytest.raises(ValueError, match="theta must be a contiguous array of shape"):
-        engine.score_sums(prepared, theta[1:], moments, "loss")
+        engine.evaluation(shape, rows, settings, theta[1:])
     with pytest.raises(ValueError, match="moments must be a contiguous array of shape"):
-        engine.feature_sums(prepared, theta, moments[:, 1:], 0)
+        engine.feature_sums(prepared, moments[:, 1:], 0)

@@ -152,12 +152,11 @@ def call_train(engine, rng):
     settings = Settings(str(rng.choice(["mse", "cross_entropy"])), decay, drop, drop / 2, most)
     state = State(values(rng, shape.n_parameters))
     bounds = np.unique([0, *rng.integers(1, n + 1, 3), n])
-    engine.train_epoch(
-        shape, rows, settings, state, (rng.permutation(n), bounds), 0.01, int(rng.integers(1, 2**62))
-    )
-    prepared, moments = engine.evaluation(shape, rows, settings), values(rng, 2, sum(widths))
-    engine.feature_sums(prepared, state.theta, moments, int(rng.integers(0, len(widths))))
-    engine.score_sums(prepared, state.theta, moments, str(rng.choice(["accuracy", "brier", "loss"])))
+    epochs = engine.epochs(shape, rows, settings, state, bounds)
+    engine.train_epoch(epochs, rng.permutation(n), 0.01, int(rng.integers(1, 2**62)))
+    prepared, moments = engine.evaluation(shape, rows, settings, state.theta), values(rng, 2, sum(widths))
+    engine.feature_sums(prepared, moments, int(rng.integers(0, len(widths))))
+    engine.score_sums(prepared, moments, str(rng.choice(["accuracy", "brier", "loss"])))
 
 
 def call_search(engine, rng):

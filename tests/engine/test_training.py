@@ -8,12 +8,13 @@ import torch
 from torch import nn
 
 from networks import as_modules, with_random_parameters
-from opgrow import Block, Layer, OperatorSet, engines
+from opgrow import Block, Layer, OperatorSet
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
 from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.scores import row_losses
+from opgrow.training import candidates
 
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
@@ -45,7 +46,7 @@ def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, wi
 
 def flat(layers, head, n_frozen):
     """The same as the engine sees it."""
-    known = engines.Shape(layers, head, n_frozen)
+    known = candidates.Shape(layers, head, n_frozen)
     shape = Shape(known.plan, known.widths, tuple(known.head_codes.tolist()), n_frozen, known.n_outputs)
     return known, shape, State(known.flatten(layers, head))
 
@@ -73,12 +74,17 @@ def exact_gradient(layers, head, rows, loss, weight_decay=0.0):
     return np.concatenate(parts), scale, value.item()
 
 
+def train_epoch(engine, shape, rows, settings, state, batches, rate, seed):
+    order, bounds = batches
+    engine.train_epoch(engine.epochs(shape, rows, settings, state, bounds), order, rate, seed)
+
+
 def one_batch(engine, modules, rows, loss, weight_decay=0.0, **changes):
     known, shape, state = flat(*modules, rows.frozen.shape[1])
     settings = Settings(loss, known.decay(weight_decay), **changes)
     n = len(rows.x)
     batches = np.arange(n), np.array([0, n])
-    engine.train_epoch(shape, rows, settings, state, batches, 0.01, 1)
+    train_epoch(engine, shape, rows, settings, state, batches, 0.01, 1)
     return state
 
 
@@ -149,7 +155,7 @@ def test_steps_are_those_of_torch(engine):
     known, shape, state = flat(*modules, 2)
     settings = Settings(loss, known.decay(0.01), max_norm=0.9)
     order, bounds = np.random.default_rng(1).permutation(160), np.arange(0, 161, 16)
-    engine.train_epoch(shape, rows, settings, state, (order, bounds), 0.003, 1)
+    train_epoch(engine, shape, rows, settings, state, (order, bounds), 0.003, 1)
     given = engines.TuningSettings(loss, batch_size=16, weight_decay=0.01, max_norm=0.9)
     theta = torch.from_numpy(known.flatten(*modules)).double()
     tensors = [torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)]
@@ -167,7 +173,7 @@ def test_moments_of_an_epoch_are_those_of_all_its_rows(engine):
     block = network([[HARMONIC]])[0][0].blocks[0]
     raw = block.features(rows.x)
     batches = np.arange(96), np.arange(0, 97, 32)
-    engine.train_epoch(shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.0, 1)
+    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.0, 1)
     np.testing.assert_allclose(state.moments[0], raw.mean(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(state.moments[1], raw.var(axis=0), rtol=1e-4)
 
@@ -178,11 +184,11 @@ def test_a_batch_with_a_gradient_that_is_not_finite_is_skipped(engine):
     known, shape, state = flat(*network([[HARMONIC]]), 2)
     before = state.theta.copy()
     batches = np.arange(64), np.array([0, 32])
-    engine.train_epoch(shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
+    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
     assert (state.step, state.skipped) == (0, 1)
     assert np.array_equal(state.theta, before)
     batches = np.arange(64), np.array([0, 32, 64])
-    engine.train_epoch(shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
+    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
     assert (state.step, state.skipped) == (1, 2)
     assert np.isfinite(state.theta).all()
 
@@ -214,7 +220,7 @@ def test_masks_are_as_frequent_as_they_should_be_and_independent(engine, drop):
         state = State(np.zeros(shape.n_parameters, np.float32))
         state.theta[-1] = 1.0  # the head's bias: every gradient is a sum of masks
         settings = Settings("mse", np.zeros(shape.n_parameters, np.float32), dropout=drop)
-        engine.train_epoch(shape, rows, settings, state, (np.arange(n), np.array([0, n])), 0.0, seed)
+        train_epoch(engine, shape, rows, settings, state, (np.arange(n), np.array([0, n])), 0.0, seed)
         kept.append(state.first[4 : 4 + features] / np.float32(0.1) / 2)
     shares = np.array(kept)  # means over 64 rows of keep / (1 - drop)
     assert shares.mean() == pytest.approx(1.0, abs=0.02)
@@ -236,7 +242,7 @@ def test_every_instruction_set_gives_the_same_bits(engines):
             changes = {"dropout": 0.2, "input_dropout": 0.1, "max_norm": 1.0}
             settings = Settings("cross_entropy", known.decay(0.01), **changes)
             batches = np.arange(70)[::-1].copy(), np.array([0, 23, 47, 70])
-            engine.train_epoch(shape, rows, settings, state, batches, 0.01, 7)
+            train_epoch(engine, shape, rows, settings, state, batches, 0.01, 7)
             results.add(state.theta.tobytes() + state.moments.tobytes() + np.float64(state.loss).tobytes())
         assert len(results) == 1
 
@@ -246,6 +252,7 @@ def test_every_instruction_set_gives_the_same_bits(engines):
     [
         ({"batches": (np.arange(40), np.array([0, 41]))}, "bounds must rise from 0 to at most 40"),
         ({"batches": (np.arange(40) + 1, np.array([0, 40]))}, "order must name rows below 40, got 1 to 40"),
+        ({"batches": (np.arange(39), np.array([0, 40]))}, "order must be a contiguous array of shape"),
         ({"state": State(np.zeros(3, np.float32))}, "theta must be a contiguous array of shape"),
         ({"rows": data(n_frozen=1)}, "frozen must be a contiguous array of shape"),
         ({"rows": data(n_inputs=4)}, "x has 4 columns, and a block of the first layer 5 inputs"),
@@ -263,7 +270,7 @@ def test_wrong_arrays_are_refused(engine, change, message):
         "seed": 1,
     }
     with pytest.raises(ValueError, match=message):
-        engine.train_epoch(**(arguments | change))
+        train_epoch(engine, **(arguments | change))
 
 
 def test_a_plan_that_does_not_fit_is_refused():

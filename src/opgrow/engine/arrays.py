@@ -14,8 +14,9 @@ def check(name: str, array: Any, shape: tuple[int | None, ...], dtype: Any = np.
     """The array itself, if it is contiguous and has the shape (None: any length) and the type."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name} must be an array, got a {type(array).__name__}")
-    fits = len(shape) == array.ndim and all(
-        wanted in (None, given) for wanted, given in zip(shape, array.shape, strict=True)
+    fits = array.shape == shape or (
+        len(shape) == array.ndim
+        and all(wanted in (None, given) for wanted, given in zip(shape, array.shape, strict=True))
     )
     if not fits or array.dtype != dtype or not array.flags.c_contiguous:
         wanted = tuple("any" if length is None else length for length in shape)
@@ -56,4 +57,5 @@ def room(n_floats: int) -> np.ndarray:
 
 def pointer(array: np.ndarray | None) -> ctypes.c_void_p | None:
     """The address of an array; None is a null pointer."""
-    return None if array is None else ctypes.c_void_p(array.ctypes.data)
+    # As array.ctypes.data, in a fraction of its time.
+    return None if array is None else ctypes.c_void_p(array.__array_interface__["data"][0])

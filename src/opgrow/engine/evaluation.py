@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +16,12 @@ __all__ = ["Evaluation", "EvaluationFunctions"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A candidate and some rows, prepared for many calls; nothing of them is copied."""
+    """A candidate with its parameters and some rows, prepared for many calls; nothing of them is copied."""
 
     shape: Shape
     rows: Rows
     settings: Settings
+    theta: np.ndarray
     given: _Training
     scratch: np.ndarray
 
@@ -29,38 +29,31 @@ class Evaluation:
 class EvaluationFunctions(Functions):
     """What decides between candidates."""
 
-    def evaluation(self, shape: Shape, rows: Rows, settings: Settings) -> Evaluation:
-        """Prepare calls for a candidate on some rows."""
+    def evaluation(self, shape: Shape, rows: Rows, settings: Settings, theta: np.ndarray) -> Evaluation:
+        """Prepare calls for a candidate on some rows; its parameters must stay where they are."""
+        check("theta", theta, (shape.n_parameters,))
         given = structure(shape, rows, settings, 0)
         size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(given)
-        return Evaluation(shape, rows, settings, given, room(size))
+        return Evaluation(shape, rows, settings, theta, given, room(size))
 
-    def feature_sums(
-        self, candidate: Evaluation, theta: np.ndarray, moments: np.ndarray, layer: int
-    ) -> np.ndarray:
+    def feature_sums(self, candidate: Evaluation, moments: np.ndarray, layer: int) -> np.ndarray:
         """Weighted sums (2, width) of a layer's features before its norm, and of their squares.
 
         ``moments`` (2, neurons of all layers): means and variances that layers below are normalised with.
         """
-        _check(candidate, theta, moments)
+        check("moments", moments, (2, candidate.shape.n_neurons))
         sums = np.empty((2, int(candidate.shape.widths[layer])))
         call = self._bind("feature_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
-        given, scratch = ctypes.byref(candidate.given), pointer(candidate.scratch)
-        call(given, pointer(theta), pointer(moments), layer, pointer(sums), scratch)
+        given, theta, scratch = candidate.given, pointer(candidate.theta), pointer(candidate.scratch)
+        call(given, theta, pointer(moments), layer, pointer(sums), scratch)
         return sums
 
-    def score_sums(
-        self, candidate: Evaluation, theta: np.ndarray, moments: np.ndarray, criterion: str
-    ) -> np.ndarray:
+    def score_sums(self, candidate: Evaluation, moments: np.ndarray, criterion: str) -> np.ndarray:
         """Sums (4,) over rows: weighted criterion, weighted loss, weight, rows without finite outputs."""
-        _check(candidate, theta, moments)
+        check("moments", moments, (2, candidate.shape.n_neurons))
         sums = np.empty(4)
         call = self._bind("score_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
         code, scratch = code_of("criterion", criterion, CRITERIA), pointer(candidate.scratch)
-        call(ctypes.byref(candidate.given), pointer(theta), pointer(moments), code, pointer(sums), scratch)
+        theta = pointer(candidate.theta)
+        call(candidate.given, theta, pointer(moments), code, pointer(sums), scratch)
         return sums
-
-
-def _check(candidate: Evaluation, theta: np.ndarray, moments: np.ndarray) -> None:
-    check("theta", theta, (candidate.shape.n_parameters,))
-    check("moments", moments, (2, int(candidate.shape.widths.sum())))

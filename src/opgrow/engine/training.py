@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from .blocks import check_codes
 from .functions import INTEGER, POINTER, Functions
 from .sums import LOSSES, code_of
 
-__all__ = ["Rows", "Settings", "Shape", "State", "TrainingFunctions"]
+__all__ = ["Epochs", "Rows", "Settings", "Shape", "State", "TrainingFunctions"]
 
 _COLUMNS = 8
 
@@ -78,11 +79,15 @@ class Shape:
         if self.n_features < 1 or self.n_outputs < 1 or self.n_frozen < 0:
             raise ValueError(f"the head has {self.n_features} features and {self.n_outputs} outputs")
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return self.n_frozen + (int(self.widths[-1]) if len(self.widths) else 0)
 
-    @property
+    @cached_property
+    def n_neurons(self) -> int:
+        return int(self.widths.sum())
+
+    @cached_property
     def n_parameters(self) -> int:
         hidden = int((self.plan[:, 4] * (self.plan[:, 3] + 3)).sum())
         return hidden + (self.n_features + 1) * self.n_outputs
@@ -180,25 +185,30 @@ def check_batches(bounds: np.ndarray, n_rows: int) -> int:
     return int(sizes.max())
 
 
+@dataclass(frozen=True)
+class Epochs:
+    """A candidate and the rows that it is trained on, prepared for many epochs; nothing is copied.
+
+    ``bounds``: batch b of an epoch is ``order[bounds[b]:bounds[b + 1]]``.
+    """
+
+    rows: Rows
+    settings: Settings
+    state: State
+    bounds: np.ndarray
+    given: _Training
+    moving: _State
+    scratch: np.ndarray
+
+
 class TrainingFunctions(Functions):
     """Epochs of back-propagation."""
 
-    def train_epoch(
-        self,
-        shape: Shape,
-        rows: Rows,
-        settings: Settings,
-        state: State,
-        batches: tuple[np.ndarray, np.ndarray],
-        rate: float,
-        seed: int,
-    ) -> None:
-        """Train for one epoch, changing ``state``; batch b is ``order[bounds[b]:bounds[b + 1]]``."""
-        order, bounds = batches
-        check("order", order, (None,), np.int64)
-        largest = check_batches(bounds, len(order))
-        if len(order) and (order.min() < 0 or order.max() >= len(rows.x)):
-            raise ValueError(f"order must name rows below {len(rows.x)}, got {order.min()} to {order.max()}")
+    def epochs(
+        self, shape: Shape, rows: Rows, settings: Settings, state: State, bounds: np.ndarray
+    ) -> Epochs:
+        """Prepare epochs that change ``state``, whose arrays must stay where they are."""
+        largest = check_batches(bounds, len(rows.x))
         given = structure(shape, rows, settings, largest)
         check_state(shape, state)
         moving = _State(
@@ -206,12 +216,23 @@ class TrainingFunctions(Functions):
             *(state.step, state.skipped, 0.0, pointer(state.moments)),
         )
         scratch = room(self._bind("train_room", (_TRAINING,), INTEGER)(given))
+        return Epochs(rows, settings, state, bounds, given, moving, scratch)
+
+    def train_epoch(self, epochs: Epochs, order: np.ndarray, rate: float, seed: int) -> None:
+        """Train for one epoch, which takes the rows in the given order."""
+        check("order", order, (int(epochs.bounds[-1]),), np.int64)
+        if order.min() < 0 or order.max() >= len(epochs.rows.x):
+            raise ValueError(
+                f"order must name rows below {len(epochs.rows.x)}, got {order.min()} to {order.max()}"
+            )
+        state, moving = epochs.state, epochs.moving
+        moving.step, moving.skipped = state.step, state.skipped
         call = self._bind(
             "train_epoch",
             (_TRAINING, _STATE, POINTER, POINTER, INTEGER, ctypes.c_double, ctypes.c_uint64, POINTER),
         )
-        places = pointer(order), pointer(bounds), len(bounds) - 1
-        call(given, moving, *places, float(rate), int(seed), pointer(scratch))
+        places = pointer(order), pointer(epochs.bounds), len(epochs.bounds) - 1
+        call(epochs.given, moving, *places, float(rate), int(seed), pointer(epochs.scratch))
         state.step, state.skipped, state.loss = moving.step, moving.skipped, moving.loss
 
 

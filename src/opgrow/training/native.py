@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -48,8 +48,9 @@ class HostTrainer:
     def _evaluations(self, rows: training.Rows) -> list[Evaluation]:
         prepared = self._prepared.get(rows)
         if prepared is None:
-            pairs = zip(self.shapes, self.steps, strict=True)
-            prepared = self._prepared[rows] = [native().evaluation(s, rows, step) for s, step in pairs]
+            everything = zip(self.shapes, self.steps, self.theta, strict=True)
+            prepared = [native().evaluation(shape, rows, step, theta) for shape, step, theta in everything]
+            self._prepared[rows] = prepared
         return prepared
 
     def feature_sums(self, rows: training.Rows, moments: np.ndarray, layer: int) -> np.ndarray:
@@ -62,7 +63,7 @@ class HostTrainer:
         self, rows: training.Rows, moments: np.ndarray, function: Callable[..., np.ndarray]
     ) -> np.ndarray:
         """A function of each candidate, its parameters and its statistics, side by side on threads."""
-        arguments = zip(self._evaluations(rows), self.theta, moments.transpose(1, 0, 2).copy(), strict=True)
+        arguments = zip(self._evaluations(rows), moments.transpose(1, 0, 2).copy(), strict=True)
         tasks = [partial(function, *given) for given in arguments]
         return np.stack(run_all(tasks, self.settings.n_threads), axis=1)
 
@@ -104,6 +105,8 @@ class NativeTrainer(HostTrainer):
     ) -> None:
         super().__init__(candidates, settings, criterion)
         self.windows = windows
+        self._window: training.Rows | None = None
+        self._epochs: list[training.Epochs] = []
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         active = np.flatnonzero(rates)
@@ -111,16 +114,22 @@ class NativeTrainer(HostTrainer):
         for state in self.states:
             state.skipped = 0
         for rows in self.windows.windows(rng):
-            bounds = batch_bounds(len(rows.x), self.settings.batch_size)
-            batches = rng.permutation(len(rows.x)), bounds
-            seed, count = int(rng.integers(1, 2**63)), len(bounds) - 1
-            tasks = [partial(self._train, int(k), rows, batches, rates[k], seed) for k in active]
-            for k, loss in zip(active, run_all(tasks, self.settings.n_threads), strict=True):
-                losses[k] += loss * count
+            epochs = self._prepare(rows)
+            order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
+            count = len(epochs[0].bounds) - 1
+            tasks = [partial(native().train_epoch, epochs[k], order, rates[k], seed) for k in active]
+            run_all(tasks, self.settings.n_threads)
+            losses[active] += [count * self.states[k].loss for k in active]
             n_batches += count
         return losses / n_batches, np.array([state.skipped for state in self.states])
 
-    def _train(self, k: int, rows: training.Rows, batches: Any, rate: float, seed: int) -> float:
-        state = self.states[k]
-        native().train_epoch(self.shapes[k], rows, self.steps[k], state, batches, float(rate), seed)
-        return state.loss
+    def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
+        """The epochs of all candidates on a window, which mostly is the one of the epoch before."""
+        if self._window is not rows:
+            bounds = batch_bounds(len(rows.x), self.settings.batch_size)
+            everything = zip(self.shapes, self.steps, self.states, strict=True)
+            self._window = rows
+            self._epochs = [
+                native().epochs(shape, rows, step, state, bounds) for shape, step, state in everything
+            ]
+        return self._epochs

@@ -98,17 +98,18 @@ class Schedule:
         self, losses: np.ndarray, skipped: np.ndarray, scores: np.ndarray, settings: TuningSettings
     ) -> np.ndarray:
         """Note an epoch; which candidates (K,) have never been better."""
-        active, rates = self.active(settings), self.rates(settings)
-        row = np.stack([rates, losses, *scores])
+        active = self.active(settings)
+        row = np.array([self.rates(settings), losses, *scores])
         row[:, ~active] = np.nan
         self.curves = np.concatenate([self.curves, row[None]])
         self.skipped = self.skipped + np.where(active, skipped, 0)
         self.used = self.used + active
         self.waited = self.waited + active
         better = active & self._better(scores)
-        self.best = np.where(better, scores, self.best)
-        self.best_epoch = np.where(better, self.epochs, self.best_epoch)
-        self.waited = np.where(better, 0, self.waited)
+        if better.any():
+            self.best = np.where(better, scores, self.best)
+            self.best_epoch = np.where(better, self.epochs, self.best_epoch)
+            self.waited = np.where(better, 0, self.waited)
         self._move_on(settings)
         return better
 
