@@ -14,12 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import torch
 from scipy import linalg
 
+from .formulas import unit_rows
 from .kernels import compiled_features
 from .kernels.threads import map_rows, stream
-from .network import unit_rows
 from .operators import OperatorSet
 from .preparation import moments, standardized
 from .scores import Score, evaluate
@@ -160,7 +159,7 @@ class HostMatrices:
         features = np.empty((len(carried), split + columns), np.float32)
         features[:, :split] = carried
         for rows in chunks(len(pooled), columns):
-            features[rows, split:] = torch.relu(unit_rows(torch.from_numpy(pooled[rows]))).numpy()
+            features[rows, split:] = np.maximum(unit_rows(pooled[rows]), 0)
         return features
 
     def beside(self, parts: Sequence[np.ndarray]) -> np.ndarray:

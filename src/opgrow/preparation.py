@@ -12,8 +12,8 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-import torch
 
+from .extras import loaded_torch
 from .ranks import Alone
 from .scaling import Ranges, Scaling
 
@@ -46,7 +46,8 @@ _ALONE = Alone()
 
 def as_array(data: Any) -> Any:
     """Torch tensors as numpy arrays; everything else unchanged, but for what would be misread."""
-    if isinstance(data, torch.Tensor):
+    torch = loaded_torch()
+    if torch is not None and isinstance(data, torch.Tensor):
         data = data.detach().cpu()
         return (data.float() if data.dtype == torch.bfloat16 else data).numpy()
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
