@@ -70,10 +70,12 @@ attack: env  ## damage and forge models, checkpoints and tables, and try exports
 	$(BIN)/python tests/attack/attack.py --minutes $(MINUTES) --seed $(SEED)
 
 # v2 has no fused multiply-add: what emulates it is right and slow, so the engine's own tests have to do there.
-cpus: env  ## run the numerical tests with every instruction set that this processor knows (CPUS="v2 v3")
+cpus: env  ## the numerical tests with every instruction set that this processor knows, and by another compiler (CPUS="v2 v3")
 	@for isa in $(CPUS); do \
 		which="-m cpu"; if [ $$isa = v2 ]; then which=tests/engine; fi; \
 		echo "$$isa:"; OPGROW_ISA=$$isa $(BIN)/python -m pytest -q $$which $(PYTEST_ARGS) || exit 1; done
+	@$(INSTALL) ziglang
+	$(BIN)/python -m pytest -q tests/integration/test_same_network_everywhere.py $(PYTEST_ARGS)
 
 audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
 	@$(BIN)/python .ci/audit.py constraints.txt

@@ -12,12 +12,12 @@ from opgrow.network import Linear
 from opgrow.network.tensors import from_tensors, to_tensors
 
 
-def randomized(network: Network, seed: int = 0) -> Network:
-    """The network with arbitrary parameters and statistics, as after training."""
+def randomized(network: Network, seed: int = 0, *, constants: bool = True) -> Network:
+    """The network with arbitrary parameters and statistics, and constants too, as after training."""
     rng = np.random.default_rng(seed)
     tensors = to_tensors(network)
     for name, array in tensors.items():
-        if array.dtype.kind == "f":
+        if array.dtype.kind == "f" and (constants or name.startswith(("layers", "head"))):
             tensors[name] = rng.uniform(-1, 1, array.shape)
             if name.endswith(("running_var", "input_scale", "output_scale")):
                 tensors[name] = np.abs(tensors[name]) + 0.5

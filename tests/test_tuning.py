@@ -211,10 +211,10 @@ def test_decay_touches_weights_only():
         "compiled", *network(sets), rows, TuningSettings(batch_size=40, weight_decay=0.5)
     )
     layers, head = network(sets)
-    n_weights = layers[0].blocks[0].weight.numel()
+    n_weights = layers[0].blocks[0].weight.size
     is_weight = np.zeros(len(before), bool)
     is_weight[:n_weights] = True
-    is_weight[-(head.weight.numel() + 3) : -3] = True
+    is_weight[-(head.weight.size + 3) : -3] = True
     np.testing.assert_allclose(decayed - plain, np.where(is_weight, 0.5 * before, 0), rtol=1e-3, atol=1e-5)
 
 

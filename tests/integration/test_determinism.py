@@ -25,7 +25,8 @@ x, y = load_breast_cancer(return_X_y=True)
 parameters = dict(n_min=6, n_step=3, max_neurons=12, learning_rates=(0.01,), epochs=(3,), fine_tune_epochs=2)
 for name in ("HeMLGOPClassifier", "HoMLRNRegressor"):
     fitted = getattr(opgrow, name)(random_state=7, n_jobs=2, **parameters).fit(x, y)
-    print(fitted.network_.digest(), hashlib.sha256(np.ascontiguousarray(fitted._outputs(x)).tobytes()).hexdigest())
+    outputs = np.ascontiguousarray(fitted._outputs(x))
+    print(fitted.network_.digest(), hashlib.sha256(outputs.tobytes()).hexdigest())
 """
 
 

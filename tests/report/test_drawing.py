@@ -57,10 +57,10 @@ def test_every_neuron_is_a_mark_in_the_colour_of_its_operator_set():
 def test_a_neuron_says_where_it_is_and_what_it_listens_to():
     net = network(operator_set=GAUSSIAN)
     block = list(net.layers[0])[1]
-    block.weight.data[:] = 0.1
-    block.weight.data[1, 0] = -0.75
-    net.head.weight.data[:] = 0.0
-    net.head.weight.data[1, 4] = 2.5
+    block.weight[:] = 0.1
+    block.weight[1, 0] = -0.75
+    net.head.weight[:] = 0.0
+    net.head.weight[4, 1] = 2.5
     said = [
         text for _, _, text in marks(draw(net, feature_names=["a", "b", "c"], output_names=["no", "yes"]))
     ]
@@ -76,8 +76,8 @@ def test_a_neuron_says_where_it_is_and_what_it_listens_to():
 
 def test_the_head_weights_of_a_broad_network_are_those_of_the_layer():
     net = network(widths=((2,), (3,)), broad=True)
-    net.head.weight.data[:] = 0.0
-    net.head.weight.data[0, 3] = -1.5  # the second neuron of the second layer
+    net.head.weight[:] = 0.0
+    net.head.weight[3, 0] = -1.5  # the second neuron of the second layer
     said = [text for _, _, text in marks(draw(net)) if "layer 2, block 1, neuron 2 of 3" in text]
     assert said[0].endswith("largest head weight: output 1 (-1.5)")
     assert "largest weight: neuron" in said[0]

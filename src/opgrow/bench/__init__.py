@@ -53,6 +53,9 @@ def speed(
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
     from ..devices import choose_device
+    from ..extras import require_torch
+
+    require_torch("opgrow bench speed, which compares with it,")
     from .speed import measure
 
     if quick and pop:
@@ -94,9 +97,10 @@ def rows(
     as_json: _Json = False,
 ) -> None:
     """Grow a small network from generated data of several sizes: time a row, and memory."""
-    import torch
-
     from ..devices import choose_device
+    from ..extras import require_torch
+
+    torch = require_torch("opgrow bench rows")
     from .rows import measure_rows
 
     _show(measure_rows(torch.device(choose_device(device)), _sizes(counts), inputs, memory), as_json)

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 
 from .._version import __version__
 from ..atomic import check_suffix
+from ..extras import require
 from ..network import Network
 from ..parameters import check_flag
 from .checks import check_exportable, check_single_precision
@@ -181,10 +182,7 @@ def _remedy(float16: bool, input_type: str) -> str:
 
 
 def _check_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Exporting to ONNX needs the package onnx: pip install "opgrow[onnx]".') from error
+    require("onnx", "Exporting to ONNX", "onnx")
 
 
 def _feature_names(estimator: Any, given: Sequence[str] | None) -> list[str] | None:
