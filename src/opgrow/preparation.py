@@ -6,13 +6,13 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Number
 from typing import Any
 
 import numpy as np
-import torch
 
 from .ranks import Alone
 from .scaling import Ranges, Scaling
@@ -46,7 +46,8 @@ _ALONE = Alone()
 
 def as_array(data: Any) -> Any:
     """Torch tensors as numpy arrays; everything else unchanged, but for what would be misread."""
-    if isinstance(data, torch.Tensor):
+    torch = sys.modules.get("torch")  # who has a tensor has imported it
+    if torch is not None and isinstance(data, torch.Tensor):
         data = data.detach().cpu()
         return (data.float() if data.dtype == torch.bfloat16 else data).numpy()
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
@@ -149,11 +150,11 @@ def _mean_and_variance(
     with np.errstate(over="ignore", invalid="ignore"):
         for span, values in _chunks(x, rows):
             values /= unit
-            mean += weight[span] @ values / total
+            mean += (weight[span, None] * values).sum(axis=0) / total
         mean = ranks.add(mean)
         for span, values in _chunks(x, rows):
             values /= unit
-            variance += weight[span] @ np.square(values - mean) / total
+            variance += (weight[span, None] * np.square(values - mean)).sum(axis=0) / total
     return mean, ranks.add(variance)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from torch import nn
 
 from ..admm import sparse_code
+from ..engine.native import native
 from ..engines import assign_head
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
@@ -286,7 +287,7 @@ def orthonormal(weights: np.ndarray) -> np.ndarray:
     """Orthonormal columns that span the same; orthonormal rows where there are more columns than rows."""
     if weights.shape[1] > weights.shape[0]:
         return orthonormal(weights.T).T
-    return np.linalg.qr(weights)[0]
+    return native().orthonormal(np.ascontiguousarray(weights))
 
 
 def _linear(x: Matrix, weights: np.ndarray, matrices: Matrices) -> Matrix:
