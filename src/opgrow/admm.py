@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .engine.native import native
 from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix
 
@@ -66,8 +67,8 @@ def bounded_least_squares(
         raise ValueError(f"radius must not be negative and mu must be positive, not {radius} and {mu}")
     if not cross.any() or radius == 0:
         return np.zeros_like(cross)
-    curvature, basis = np.linalg.eigh(gram)
-    slope = basis.T @ cross
+    curvature, basis = _eigen(gram)
+    slope = native().multiply(basis.T, cross)
     # What Y does not span is rounding error in Y'T, and dividing by the rounding error of a zero blows it up.
     spanned = curvature > curvature[-1] * len(gram) * np.finfo(np.float64).eps
     curvature, slope, basis = curvature[spanned, None], slope[spanned], basis[:, spanned]
@@ -82,7 +83,7 @@ def bounded_least_squares(
             iterations,
             tolerance,
         )
-    return _onto_ball(basis @ answer, radius)
+    return _onto_ball(native().multiply(basis, answer), radius)
 
 
 def sparse_code(
@@ -132,17 +133,18 @@ def sparse_code(
     def sums(a: Any, x: Any, weight: Any = None) -> tuple[Any, Any]:
         left = matrices.double(a)
         weighted = left.T if weight is None else left.T * weight
-        return weighted @ left, weighted @ matrices.double(x)
+        return matrices.product(weighted, left), matrices.product(weighted, matrices.double(x))
 
     rows = [a, x, *([] if weight is None else [weight])]
     gram, cross = matrices.sums(sums, *rows, columns=a.shape[1] + x.shape[1])
     _require_finite(gram, cross, np.asarray(penalty))
     if not cross.size or np.abs(cross).max() <= penalty:
         return np.zeros_like(cross)
-    curvature, basis = np.linalg.eigh(gram)
+    curvature, basis = _eigen(gram)
     curvature = np.maximum(curvature, 0.0)[:, None]
+    product = native().multiply
     return _alternate(
-        lambda towards, rho: basis @ ((basis.T @ (cross + rho * towards)) / (curvature + rho)),
+        lambda towards, rho: product(basis, product(basis.T, cross + rho * towards) / (curvature + rho)),
         lambda point, rho: _soft_threshold(point, penalty / rho),
         _norm(cross),
         cross.shape,
@@ -202,7 +204,13 @@ def _soft_threshold(x: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def _norm(x: np.ndarray) -> float:
-    return float(np.linalg.norm(x))
+    return float(np.sqrt(native().row_sums(np.ascontiguousarray(x)[None], power=2)[0]))
+
+
+def _eigen(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = native().eigen(np.ascontiguousarray(gram))
+    assert found is not None  # its elements are finite
+    return found
 
 
 def _require_finite(*arrays: np.ndarray) -> None:

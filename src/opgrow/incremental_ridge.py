@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
+from .engine.native import native
 from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix, weighted_mean
 
@@ -79,9 +79,10 @@ class IncrementalRidge:
         p, m = len(self.mean), new.shape[1]
         mean, scale = feature_moments(new, self.weight, self.matrices)
         cross, gram, slope = self._sums(new, mean, scale)
-        known = linalg.solve_triangular(self.factor, cross, lower=True) if p else cross
-        corner = self._cholesky(gram - known.T @ known)
-        reduced = linalg.solve_triangular(corner, slope - known.T @ self.reduced, lower=True)
+        engine = native()
+        known = engine.substitute(self.factor, cross)
+        corner = self._cholesky(gram - engine.multiply(known.T, known))
+        reduced = engine.substitute(corner, slope - engine.multiply(known.T, self.reduced))
         factor = np.zeros((p + m, p + m))
         factor[:p, :p], factor[p:, :p], factor[p:, p:] = self.factor, known.T, corner
         return replace(
@@ -95,9 +96,9 @@ class IncrementalRidge:
 
     def head(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (p, C) and intercept (C,) for the features as they are, not standardised."""
-        weight = linalg.solve_triangular(self.factor, self.reduced, trans="T", lower=True)
+        weight = native().substitute(self.factor, self.reduced, transposed=True)
         weight /= self.scale[:, None]
-        return weight, self.target_mean - self.mean @ weight
+        return weight, self.target_mean - native().multiply(self.mean[None], weight)[0]
 
     def leave_one_out(self) -> float:
         """Mean squared error of predictions for each row by the regression without it, in closed form."""
@@ -112,8 +113,8 @@ class IncrementalRidge:
             leverage = weight * (1 / self.total_weight + (whitened**2).sum(axis=0))
             # A row that alone decides its own prediction has a leverage of 1, but for rounding.
             left = (1 - leverage).clip(1e-3, None)[:, None]
-            residual = (target - target_mean - h @ head) / left
-            return (weight @ (residual**2).mean(axis=1),)
+            residual = (target - target_mean - matrices.product(h, head)) / left
+            return ((weight * (residual**2).mean(axis=1)).sum(),)
 
         size = 2 * len(self.mean)
         [total] = matrices.sums(error, self.features, self.target, self.weight, columns=size)
@@ -131,7 +132,12 @@ class IncrementalRidge:
             h = (new - mean) / scale
             weighted = h * weight[:, None]
             before = ((new[:, :0] if old is None else old) - old_mean) / old_scale
-            return before.T @ weighted, h.T @ weighted, weighted.T @ (target - target_mean)
+            product = matrices.product
+            return (
+                product(before.T, weighted),
+                product(h.T, weighted),
+                product(weighted.T, target - target_mean),
+            )
 
         rows = [new, self.target, self.weight, *([] if self.features is None else [self.features])]
         cross, gram, slope = matrices.sums(sums, *rows, columns=size)
@@ -142,10 +148,9 @@ class IncrementalRidge:
     def _cholesky(self, schur: np.ndarray) -> np.ndarray:
         identity, total = np.eye(len(schur)), self.total_weight
         for extra in (0.0, 1e-12, 1e-10, 1e-8):  # where rounding errors are larger than the ridge
-            try:
-                return linalg.cholesky(schur + (self.ridge + extra * total) * identity, lower=True)
-            except linalg.LinAlgError:
-                continue
+            factor = native().cholesky(schur + (self.ridge + extra * total) * identity)
+            if factor is not None:
+                return factor
         raise NotFiniteError("the Gram matrix of the features has no Cholesky factor: raise the ridge")
 
 

@@ -1,9 +1,10 @@
 """Work on matrices with a row for every sample: what the closed-form fits need done, wherever the rows are.
 
 PLN, BLS and the memory of POP decide with small matrices, which are sums over rows. What goes into a sum they
-say in a function of a chunk of rows, made of operators that numpy arrays and torch tensors share (``@``,
-``.T``, arithmetic, ``.sum(axis=...)``); single with double precision gives double in both. A `Matrices` runs
-such functions where the rows are. The host's is below, a GPU's in `opgrow.gpu.matrices`.
+say in a function of a chunk of rows, made of operators that numpy arrays and torch tensors share (``.T``,
+arithmetic, ``.sum(axis=...)``; single with double precision gives double in both) and of the `Matrices`' own
+products. A `Matrices` runs such functions where the rows are. The host's is below, a GPU's in
+`opgrow.gpu.matrices`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy import linalg
 
-from .formulas import unit_rows
+from .engine.native import native
 from .kernels import compiled_features
 from .kernels.threads import map_rows, stream
 from .operators import OperatorSet
@@ -112,6 +112,10 @@ class Matrices(Protocol):
         """A chunk in double precision."""
         ...
 
+    def product(self, left: Any, right: Any) -> Any:
+        """The product of matrices (n, k) and (k, m), or of (k,) and (k, m), in double precision."""
+        ...
+
     def substituted(self, factor: Any, right: Any) -> Any:
         """factor^-1 right, for a lower triangular factor."""
         ...
@@ -122,7 +126,7 @@ def weighted_mean(x: Matrix, weight: Matrix, matrices: Matrices) -> tuple[np.nda
 
     def sums(x: Any, weight: Any) -> tuple[Any, Any]:
         weight = matrices.double(weight)
-        return weight @ matrices.double(x), weight.sum()
+        return matrices.product(weight, matrices.double(x)), weight.sum()
 
     slope, total = matrices.sums(sums, x, weight, columns=2 * x.shape[1])
     with np.errstate(all="ignore"):  # whoever needs a finite mean tells
@@ -159,7 +163,8 @@ class HostMatrices:
         features = np.empty((len(carried), split + columns), np.float32)
         features[:, :split] = carried
         for rows in chunks(len(pooled), columns):
-            features[rows, split:] = np.maximum(unit_rows(pooled[rows]), 0)
+            unit = native().unit_rows(np.ascontiguousarray(pooled[rows]))
+            features[rows, split:] = np.where(unit < 0, np.float32(0), unit)
         return features
 
     def beside(self, parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -174,10 +179,8 @@ class HostMatrices:
     def product_moments(
         self, x: np.ndarray, directions: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        raw = (x @ directions).astype(np.float64)
-        share = weight / weight.sum(dtype=np.float64)
-        mean = share @ raw
-        return mean, share @ np.square(raw - mean)
+        nothing = np.zeros(directions.shape[1], np.float32)
+        return native().moments(self.perceptrons(x, directions, nothing, "identity"), weight)
 
     def sums(
         self, function: Callable[..., Sequence[Any]], *rows: np.ndarray, columns: int
@@ -202,7 +205,7 @@ class HostMatrices:
     def row_products(self, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
         weighted = x * np.sqrt(weight.astype(np.float64))[:, None]
         with np.errstate(all="ignore"):  # whoever factors them tells
-            return weighted @ weighted.T
+            return native().multiply(weighted, weighted.T)
 
     def score(
         self, part: HostPart, features: np.ndarray, weight: np.ndarray, bias: np.ndarray, criterion: str
@@ -211,7 +214,8 @@ class HostMatrices:
 
         def compute(start: int, stop: int) -> np.ndarray:
             with np.errstate(all="ignore"):  # the score tells
-                return (features[start:stop].astype(np.float64) @ weight + bias).astype(np.float32)
+                rows = features[start:stop].astype(np.float64)
+                return (native().multiply(rows, weight) + bias).astype(np.float32)
 
         outputs = np.concatenate(map_rows(compute, len(features), _CHUNK_ROWS, self.n_threads))
         return evaluate(criterion, "mse", outputs, part.target, part.weight)
@@ -222,8 +226,11 @@ class HostMatrices:
     def double(self, rows: np.ndarray) -> np.ndarray:
         return rows.astype(np.float64, copy=False)
 
+    def product(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return native().multiply(np.atleast_2d(left), right).reshape(*left.shape[:-1], right.shape[1])
+
     def substituted(self, factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return linalg.solve_triangular(factor, right, lower=True)
+        return native().substitute(np.ascontiguousarray(factor), np.ascontiguousarray(right))
 
 
 #: For arrays that do not belong to a growth.

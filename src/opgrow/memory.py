@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
+from .engine.native import native
 from .errors import NotFiniteError
 from .matrices import HOST, Matrices, Matrix
 
@@ -69,7 +69,7 @@ def principal_directions(
     everyone = matrices.ones(x.shape[0])
     mean, _ = _class_means(x, everyone, weight, matrices)
     scatter = _within(x, everyone, weight, mean, matrices)
-    values, vectors = linalg.eigh(_with_ridge(scatter, ridge))
+    values, vectors = _eigen(_with_ridge(scatter, ridge))
     kept = np.cumsum(np.maximum(values[::-1], 0.0))
     count = np.searchsorted(kept, energy * kept[-1]) + 1 if len(kept) else 0
     return _signed(vectors[:, ::-1][:, :count])
@@ -105,20 +105,19 @@ def discriminant_directions(
     """
     means, counts = _class_means(x, target, weight, matrices)
     within = _within(x, target, weight, means, matrices)
-    apart = means - counts @ means / counts.sum()
-    between = apart.T @ (counts[:, None] * apart)
+    apart = means - (counts[:, None] * means).sum(axis=0) / counts.sum()
     size = x.shape[1]
     count = min(np.count_nonzero(counts) - 1, size)
     if count == 0:
         return np.zeros((size, 0))
-    try:
-        _, vectors = linalg.eigh(
-            between, _with_ridge(within, ridge), subset_by_index=(size - count, size - 1)
-        )
-    except linalg.LinAlgError:
-        raise NotFiniteError(f"the scatter within classes is singular with ridge {ridge}; raise it") from None
-    vectors = vectors[:, ::-1]
-    return _signed(vectors / np.linalg.norm(vectors, axis=0))
+    [whiten], exists = native().whiten(within[None], ridge)
+    if not exists.all():
+        raise NotFiniteError(f"the scatter within classes is singular with ridge {ridge}; raise it")
+    # Of features that are whitened within classes, the eigenvectors of the scatter between classes.
+    whitened = native().multiply(apart, whiten.T)
+    _, vectors = _eigen(native().multiply(whitened.T, counts[:, None] * whitened))
+    vectors = native().multiply(whiten.T, vectors[:, ::-1][:, :count])
+    return _signed(vectors / np.sqrt((vectors * vectors).sum(axis=0)))
 
 
 def _class_means(
@@ -128,7 +127,7 @@ def _class_means(
 
     def task(x: Any, target: Any, weight: Any) -> tuple[Any, Any]:
         share = matrices.double(target).T * weight
-        return share @ matrices.double(x), share.sum(axis=1)
+        return matrices.product(share, matrices.double(x)), share.sum(axis=1)
 
     sums, counts = matrices.sums(task, x, target, weight, columns=2 * x.shape[1])
     if not (np.isfinite(sums).all() and np.isfinite(counts).all() and counts.sum() > 0):
@@ -141,10 +140,17 @@ def _within(x: Matrix, target: Matrix, weight: Matrix, means: np.ndarray, matric
     centres = matrices.constant(means)
 
     def task(x: Any, target: Any, weight: Any) -> tuple[Any]:
-        centred = matrices.double(x) - matrices.double(target) @ centres
-        return ((centred.T * weight) @ centred,)
+        centred = matrices.double(x) - matrices.product(matrices.double(target), centres)
+        return (matrices.product(centred.T * weight, centred),)
 
     return matrices.sums(task, x, target, weight, columns=2 * x.shape[1])[0]
+
+
+def _eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = native().eigen(matrix)
+    if found is None:
+        raise NotFiniteError("the scatter of the features overflows; check the scale of the inputs")
+    return found
 
 
 def _with_ridge(scatter: np.ndarray, ridge: float) -> np.ndarray:

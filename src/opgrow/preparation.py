@@ -6,6 +6,7 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Number
@@ -150,11 +151,11 @@ def _mean_and_variance(
     with np.errstate(over="ignore", invalid="ignore"):
         for span, values in _chunks(x, rows):
             values /= unit
-            mean += weight[span] @ values / total
+            mean += (weight[span, None] * values).sum(axis=0) / total
         mean = ranks.add(mean)
         for span, values in _chunks(x, rows):
             values /= unit
-            variance += weight[span] @ np.square(values - mean) / total
+            variance += (weight[span, None] * np.square(values - mean)).sum(axis=0) / total
     return mean, ranks.add(variance)
 
 

@@ -114,6 +114,69 @@ def test_a_matrix_without_a_factor_has_none(engine):
     assert engine.cholesky(np.empty((0, 0))).shape == (0, 0)
 
 
+SYMMETRIC = {
+    "random": lambda n: normal(n, n, n) + normal(n, n, n).T,
+    "gram": lambda n: positive(n, n),
+    "of rank one": lambda n: np.outer(np.arange(n), np.arange(n)).astype(float),
+    "diagonal": lambda n: np.diag(np.arange(n, 0, -1.0)),
+    "zero": lambda n: np.zeros((n, n)),
+    "identity": np.eye,
+    "with neighbours": lambda n: np.eye(n) + np.eye(n, k=1) + np.eye(n, k=-1),
+    "graded": lambda n: positive(n, n) * np.outer(10.0 ** -np.arange(n), 10.0 ** -np.arange(n)),
+    "with near ties": lambda n: np.eye(n) + 1e-14 * (normal(n, n, n) + normal(n, n, n).T),
+}
+
+
+@pytest.mark.parametrize("kind", SYMMETRIC)
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 60])
+@pytest.mark.parametrize("scale", [1.0, 1e200, 1e-200])
+def test_eigenvectors_are_orthonormal_and_give_the_matrix(engine, kind, n, scale):
+    matrix = SYMMETRIC[kind](n)
+    values, vectors = engine.eigen(matrix * scale)
+    values = values / scale
+    size = np.abs(matrix).max(initial=1e-300) * max(n, 1)
+    assert (np.diff(values) >= 0).all()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(n), atol=1e-13)
+    np.testing.assert_allclose(vectors * values @ vectors.T, matrix, atol=1e-14 * size)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix), atol=1e-14 * size)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_has_no_eigenvectors(engine, bad):
+    for place in range(9):
+        matrix = np.eye(3)
+        matrix.flat[place] = bad
+        assert engine.eigen(matrix) is None
+    assert engine.eigen(np.full((2, 2), 1e308)) is not None
+    assert engine.eigen(np.full((2, 2), 5e-324)) is not None
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (3, 0), (1, 1), (5, 5), (40, 17), (100, 99)])
+def test_orthonormal_columns_span_the_same(engine, n, m):
+    columns = np.random.default_rng(n).uniform(-1, 1, (n, m))
+    found = engine.orthonormal(columns)
+    np.testing.assert_allclose(found.T @ found, np.eye(m), atol=1e-13)
+    np.testing.assert_allclose(found @ (found.T @ columns), columns, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "columns", [np.zeros((4, 3)), np.ones((5, 5)), np.full((3, 3), np.nan), np.full((4, 4), np.inf)]
+)
+def test_columns_without_a_direction_are_replaced(engine, columns):
+    found = engine.orthonormal(columns)
+    np.testing.assert_allclose(found.T @ found, np.eye(columns.shape[1]), atol=1e-13)
+
+
+def test_unit_rows(engine):
+    x = normal(0, 6, 5).astype(np.float32)
+    x[1], x[2], x[3] = 0, x[2] * 1e30, x[3] * 1e-30
+    found = engine.unit_rows(x)
+    norms = np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True)
+    np.testing.assert_allclose(found, x / np.where(norms > 0, norms, 1), rtol=1e-6)
+    assert engine.unit_rows(x[:0]).shape == (0, 5)
+    assert np.isfinite(engine.unit_rows(x)).all()
+
+
 def test_every_instruction_set_gives_the_same_bits(engines):
     matrices, right = positive(0, 3, 37), normal(1, 37, 21)
     results = set()
@@ -121,7 +184,8 @@ def test_every_instruction_set_gives_the_same_bits(engines):
         inverse, _ = engine.whiten(matrices, 0.1)
         factor = engine.cholesky(matrices[0])
         arrays = [inverse, engine.multiply(inverse, right), engine.row_sums(matrices, 2), factor]
-        arrays += [engine.cholesky_solve(factor, right)]
+        arrays += [engine.cholesky_solve(factor, right), *engine.eigen(matrices[1])]
+        arrays += [engine.orthonormal(right), engine.unit_rows(right.astype(np.float32))]
         results.add(b"".join(a.tobytes() for a in arrays))
     assert len(results) == 1
 
@@ -133,5 +197,7 @@ def test_wrong_arrays_are_refused(engine):
         engine.multiply(np.zeros((2, 3)), np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"shapes \(4, 2, 3\) and \(2, 3, 3\) cannot be multiplied"):
         engine.multiply(np.zeros((4, 2, 3)), np.zeros((2, 3, 3)))
+    with pytest.raises(ValueError, match="3 vectors of 2 elements cannot be orthonormal"):
+        engine.orthonormal(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="left must be a matrix of doubles or a batch of such, got float32"):
         engine.multiply(np.zeros((2, 3), np.float32), np.zeros((3, 2)))

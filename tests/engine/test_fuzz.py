@@ -102,6 +102,9 @@ def call_sums(engine, rng):
     if factor is not None:
         engine.cholesky_solve(factor, values(rng, p, q).astype(np.float64))
     engine.whiten(np.stack([matrix, matrix]), 0.1)
+    engine.eigen(matrix)
+    engine.orthonormal(matrix)
+    engine.unit_rows(left)
     engine.multiply(matrix, np.stack([left, left]).astype(np.float64).swapaxes(1, 2))
 
 

@@ -94,3 +94,25 @@ class AlgebraFunctions(Functions):
     def cholesky_solve(self, factor: np.ndarray, right: np.ndarray) -> np.ndarray:
         """(factor factor')^-1 right."""
         return self.substitute(factor, self.substitute(factor, right), transposed=True)
+
+    def eigen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Eigenvalues (n,), ascending, and eigenvectors (n, n), as columns, of a symmetric matrix.
+
+        None if an element is not finite.
+        """
+        check("matrix", matrix, (None, len(matrix)), np.float64)
+        rows, values, n = matrix.copy(), np.empty(len(matrix)), len(matrix)
+        scratch = np.empty(n * n + 3 * n)
+        call = self._bind("eigen", (POINTER, INTEGER, POINTER, POINTER), INTEGER)
+        failed = call(pointer(rows), n, pointer(values), pointer(scratch))
+        return None if failed else (values, rows.T)
+
+    def orthonormal(self, columns: np.ndarray) -> np.ndarray:
+        """Orthonormal columns (n, m) that span the same as those of a matrix with m <= n."""
+        check("columns", columns, (None, None), np.float64)
+        size, count = columns.shape
+        if count > size:
+            raise ValueError(f"{count} vectors of {size} elements cannot be orthonormal")
+        vectors = columns.T.copy()
+        self._bind("orthonormal", (POINTER, INTEGER, INTEGER))(pointer(vectors), count, size)
+        return vectors.T

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import matrix, pointer, room
+from .arrays import check, matrix, pointer, room
 from .blocks import check_codes
 from .functions import INTEGER, POINTER, Functions
 
@@ -216,6 +216,12 @@ _rooms = _Rooms()
 
 class PredictionFunctions(Functions):
     """Prediction of whole networks."""
+
+    def unit_rows(self, x: np.ndarray) -> np.ndarray:
+        """Rows (N, D) divided by their norm; rows of zeros stay."""
+        out = check("x", x, (None, None)).copy()
+        self._bind("unit_rows", (POINTER, INTEGER, INTEGER))(pointer(out), *out.shape)
+        return out
 
     def predict(self, network: CompiledNetwork, x: np.ndarray, spread: Any = None) -> np.ndarray:
         """Outputs (N, C) in double precision for rows (N, D) in single or double precision.

@@ -173,6 +173,9 @@ class DeviceMatrices:
     def double(self, rows: Tensor) -> Tensor:
         return rows.double()
 
+    def product(self, left: Tensor, right: Tensor) -> Tensor:
+        return left @ right
+
     def substituted(self, factor: Tensor, right: Tensor) -> Tensor:
         return torch.linalg.solve_triangular(factor, right, upper=False)
 

@@ -16,6 +16,7 @@ from itertools import count
 import numpy as np
 
 from ..admm import sparse_code
+from ..engine.native import native
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..incremental_ridge import IncrementalRidge, feature_moments
@@ -285,7 +286,7 @@ def orthonormal(weights: np.ndarray) -> np.ndarray:
     """Orthonormal columns that span the same; orthonormal rows where there are more columns than rows."""
     if weights.shape[1] > weights.shape[0]:
         return orthonormal(weights.T).T
-    return np.linalg.qr(weights)[0]
+    return native().orthonormal(np.ascontiguousarray(weights))
 
 
 def _linear(x: Matrix, weights: np.ndarray, matrices: Matrices) -> Matrix:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from ..admm import bounded_least_squares
+from ..engine.native import native
 from ..errors import NotFiniteError
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
@@ -204,7 +205,7 @@ class PLNGrowth(Growth):
         gram, cross, total = self._sums(features)
 
         def cost(output: np.ndarray) -> float:
-            return float(total + (output * (gram @ output - 2 * cross)).sum())
+            return float(total + (output * (native().multiply(gram, output) - 2 * cross)).sum())
 
         radius = settings.alpha * float(np.sqrt(2 * n_outputs))
         output = bounded_least_squares(gram, cross, radius, settings.mu, settings.admm_iterations)
@@ -230,7 +231,7 @@ class PLNGrowth(Growth):
         solution = _ridge_solution(gram, (problem.target.astype(np.float64) - self._means[0]) * root, ridge)
 
         def lifted(x: Any, weight: Any, solution: Any) -> tuple[Any]:
-            return ((x * matrices.double(weight)[:, None] ** 0.5).T @ solution,)
+            return (matrices.product((x * matrices.double(weight)[:, None] ** 0.5).T, solution),)
 
         rows = x, weight, matrices.constant(solution)
         return matrices.sums(lifted, *rows, columns=2 * problem.n_inputs)[0].astype(np.float32)
@@ -244,7 +245,8 @@ class PLNGrowth(Growth):
             # Rows times the roots of their weights, so that plain products of them are weighted sums.
             root = matrices.double(weight)[:, None] ** 0.5
             weighted, centred = features * root, (matrices.double(target) - bias) * root
-            return weighted.T @ weighted, weighted.T @ centred, (centred**2).sum()
+            product = matrices.product
+            return product(weighted.T, weighted), product(weighted.T, centred), (centred**2).sum()
 
         found = matrices.sums(sums, features, *self._labels, columns=2 * n)
         _require_finite(found[0])

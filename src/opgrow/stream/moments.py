@@ -57,12 +57,9 @@ def column_moments(x: np.ndarray, weight: np.ndarray | None = None) -> ColumnMom
     with np.errstate(over="ignore", invalid="ignore"):
         for span in spans:
             block = x[span].astype(np.float64)
-            mean += block.sum(axis=0) if weight is None else weight[span] @ block
+            mean += (block if weight is None else weight[span, None] * block).sum(axis=0)
         mean /= total
         for span in spans:
-            block = x[span] - mean
-            if weight is None:
-                squares += np.einsum("ij,ij->j", block, block)
-            else:
-                squares += weight[span] @ np.square(block)
+            block = np.square(x[span] - mean)
+            squares += (block if weight is None else weight[span, None] * block).sum(axis=0)
     return ColumnMoments(total, mean, squares)

@@ -99,6 +99,12 @@ static void unit_norm(float *values, int64_t n, int64_t step)
         values[i * step] /= norm;
 }
 
+void OG_NAME(og_unit_rows)(float *values, int64_t n_rows, int64_t n)
+{
+    for (int64_t r = 0; r < n_rows; r++)
+        unit_norm(values + r * n, n, 1);
+}
+
 /* What comes after the pool, for values [neuron][width]: bias, activation and norm. width is OG_LANES, or 1 with the number
  * of neurons rounded up. */
 static void finish_block(const og_network *network, const int64_t *block, int64_t width, float *values)

@@ -28,4 +28,7 @@ void OG_NAME(og_predict)(
     const og_network *network, const void *x, int64_t is_double, int64_t x_stride, int64_t n_rows, double *out,
     float *room);
 
+/* Divide each row of values [row][n] by its norm; rows of zeros stay. */
+void OG_NAME(og_unit_rows)(float *values, int64_t n_rows, int64_t n);
+
 #endif

@@ -3,6 +3,7 @@
 #include "algebra.h"
 #include "blocks.h"
 #include "calibration.h"
+#include "eigen.h"
 #include "evaluation.h"
 #include "network.h"
 #include "search_scores.h"
@@ -41,6 +42,9 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(multiply),
     OG_ENTRY(whiten),
     OG_ENTRY(row_sums),
+    OG_ENTRY(eigen),
+    OG_ENTRY(orthonormal),
+    OG_ENTRY(unit_rows),
     OG_ENTRY(predict_room),
     OG_ENTRY(predict),
     OG_ENTRY(train_room),
