@@ -125,7 +125,7 @@ class _Run:
         criterion: str,
         seed: int,
     ) -> None:
-        self.members, self.shapes, self.chosen = members, shapes, list(chosen)
+        self.members, self.shapes, self.chosen, self.seed = members, shapes, list(chosen), seed
         self.train_rows, self.settings, self.criterion = train, settings, criterion
         self.scored, self.validates = validation or train, validation is not None
         theta = torch.from_numpy(flat_start(shapes[0], start)).to(train.device)
@@ -171,7 +171,9 @@ class _Run:
                     break
                 resting = self.stage >= len(self.settings.epochs)
             schedule = np.array([*self.settings.learning_rates, 0.0])
-            self.trainer.epoch(torch.from_numpy(schedule[self.stage]).to(self.train_rows.device))
+            # Epochs are numbered: candidates that are trained together have all been through the last one.
+            seed = self.seed + int(self.done.max()) + 1
+            self.trainer.epoch(torch.from_numpy(schedule[self.stage]).to(self.train_rows.device), seed)
             self.done[~resting] += 1
             self.used[~resting] += 1
             self.waited[~resting] += 1

@@ -54,10 +54,10 @@ class DeviceSession:
         rates = torch.full((1,), rate, dtype=torch.float64, device=self.train.device)
 
         def work() -> tuple[float, int]:
-            trainer = self._trainer or Trainer(self.model, self.train, self.settings, seed)  # type: ignore[arg-type]
+            trainer = self._trainer or Trainer(self.model, self.train, self.settings, 0)  # type: ignore[arg-type]
             self._trainer = None  # after a failure another one, with smaller chunks, goes on
             before = int(trainer.skipped[0])
-            loss = float(trainer.epoch(rates)[0])
+            loss = float(trainer.epoch(rates, seed)[0])
             self._trainer = trainer
             return loss, int(trainer.skipped[0]) - before
 
