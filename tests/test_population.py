@@ -9,6 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from opgrow.engine.candidates import Candidate, CandidateFunctions, Schedule
+from opgrow.engines import TuningData, TuningSettings
+from opgrow.population import Member, draw_start, train_population
 from torch import nn
 
 from draws import epoch_orders
@@ -22,12 +25,9 @@ from opgrow import (
     population_torch,
     tuning,
 )
-from opgrow.engine.candidates import Candidate, CandidateFunctions, Schedule
 from opgrow.engine.native import native
-from opgrow.engines import TuningData, TuningSettings
 from opgrow.kernels import reference
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
-from opgrow.population import Member, draw_start, train_population
 from opgrow.scores import CRITERIA, Score, evaluate
 
 pytestmark = pytest.mark.cpu

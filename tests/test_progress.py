@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from opgrow.tuning import Epoch
 from rich.console import Console
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -22,7 +23,6 @@ from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.progress import Progress, growth_table
 from opgrow.scores import Score
-from opgrow.tuning import Epoch
 
 QUICK = {
     "preset": None,

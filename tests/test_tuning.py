@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from opgrow.engines import TuningData, TuningSettings
+from opgrow.tuning import HostSession, tune
 from torch import nn
 
 from networks import as_modules, with_random_parameters
 from opgrow import PERCEPTRON, Block, Layer, OperatorSet, engines
-from opgrow.engines import TuningData, TuningSettings
 from opgrow.network import Linear
 from opgrow.operators import library, register_activation, unregister
 from opgrow.scores import evaluate, row_losses
-from opgrow.tuning import HostSession, tune
 
 pytestmark = pytest.mark.cpu
 

@@ -6,7 +6,6 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Number

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from opgrow.engines import TuningSettings
 
 from opgrow import OperatorSet, methods
 from opgrow.admm import sparse_code
 from opgrow.backends import HostBackend, Problem
-from opgrow.engines import TuningSettings
 from opgrow.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.memory import projection
 from opgrow.methods.bls import BroadSettings

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from opgrow.engines import TuningSettings
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
 
 import opgrow
 from opgrow import BLSClassifier, BLSRegressor
-from opgrow.engines import TuningSettings
 from opgrow.events import GrowthFinished, PhaseStarted
 from opgrow.growth import Problem
 from opgrow.incremental_ridge import IncrementalRidge, feature_moments

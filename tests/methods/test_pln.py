@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opgrow.engines import TuningSettings
 from scipy.optimize import brentq
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.linear_model import Ridge
@@ -15,7 +16,6 @@ from sklearn.linear_model import Ridge
 import opgrow
 from networks import are_same
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor, methods
-from opgrow.engines import TuningSettings
 from opgrow.events import PhaseStarted
 from opgrow.growth import Problem
 from opgrow.methods.pln import PLNSettings

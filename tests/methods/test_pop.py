@@ -11,6 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from opgrow.engine.candidates import EVERY
+from opgrow.engines import TuningSettings
+from opgrow.population import draw_start
 from rich.console import Console
 from scipy.linalg import subspace_angles
 from sklearn.datasets import load_diabetes, load_iris, load_wine
@@ -22,15 +25,12 @@ import opgrow
 from draws import epoch_orders
 from networks import are_same
 from opgrow import Callback, OperatorSet, POPRegressor, backends, methods, operator_sets, population
-from opgrow.engine.candidates import EVERY
-from opgrow.engines import TuningSettings
 from opgrow.events import CandidateFinished, EpochFinished, PhaseStarted
 from opgrow.growth import Problem
 from opgrow.methods import pop
 from opgrow.methods.pop import POPSettings
 from opgrow.network import Block
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
-from opgrow.population import draw_start
 from opgrow.progress import Progress
 from opgrow.scores import CRITERIA, evaluate
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from opgrow.tuning import TuningState
 from safetensors.numpy import load, save
 from sklearn.datasets import make_classification, make_regression
 from torturer import FITS
@@ -26,7 +27,6 @@ from opgrow.checkpoints import identity as identity_module
 from opgrow.checkpoints.codec import decode, encode
 from opgrow.checksums import seal, tensors_in
 from opgrow.cli import app
-from opgrow.tuning import TuningState
 
 X, Y = make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
 T = make_regression(200, 6, noise=1.0, random_state=0)[1]

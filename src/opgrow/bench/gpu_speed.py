@@ -201,8 +201,8 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             theta = torch.from_numpy(shape.flatten(layers, head)).to(device)
             trainer = Trainer(Model([shape], theta[None].clone()), part, settings, 1)
             rate = torch.full((1,), 1e-3, dtype=torch.float64, device=device)
-            trainer.epoch(rate)
-            ours = _milliseconds(partial(trainer.epoch, rate), device, repeats) / trainer.n_steps
+            trainer.epoch(rate, 1)
+            ours = _milliseconds(partial(trainer.epoch, rate, 1), device, repeats) / trainer.n_steps
             peers = {}
             if batch >= 128:
                 few = _part(device, 16 * batch, 512, 160, 10)

@@ -85,11 +85,7 @@ class Rows(Protocol):
 
 
 def statistics(trainer: Trainer, candidates: Candidates, rows: Rows) -> np.ndarray:
-    """Means and variances (2, K, neurons) of all layers' features over rows: a pass for each layer.
-
-    Variances that single precision does not hold are NaN: divided by an infinite deviation, a feature would
-    vanish, and the score would not show it.
-    """
+    """Means and variances (2, K, neurons) of all layers' features over rows: a pass for each layer."""
     moments = np.zeros((2, len(candidates), candidates.shapes[0].n_neurons), np.float32)
     first = 0
     for layer, width in enumerate(candidates.shapes[0].widths.tolist()):
@@ -97,11 +93,19 @@ def statistics(trainer: Trainer, candidates: Candidates, rows: Rows) -> np.ndarr
         sums = rows.sum(function, len(candidates), width)
         with np.errstate(all="ignore"):  # the score tells
             mean, square = sums / rows.total_weight
-            variance = np.maximum(square - np.square(mean), 0.0).astype(np.float32)
-            variance[np.isinf(variance)] = np.nan
-            moments[:, :, first : first + width] = mean.astype(np.float32), variance
+            variance = np.maximum(square - np.square(mean), 0.0)
+            moments[:, :, first : first + width] = mean, variance
+        _refuse_infinite(moments[1])
         first += width
     return moments
+
+
+def _refuse_infinite(variance: np.ndarray) -> None:
+    """Make variances that single precision does not hold NaN, in place.
+
+    Divided by an infinite deviation, a feature would vanish, and the score would not show it.
+    """
+    variance[np.isinf(variance)] = np.nan
 
 
 def score(trainer: Trainer, moments: np.ndarray, rows: Rows) -> np.ndarray:
@@ -186,6 +190,7 @@ class Training:
             self.moments = statistics(self.trainer, self.candidates, sample)
         else:
             self.moments = self.trainer.batch_moments()
+            _refuse_infinite(self.moments[1])
         scores = score(self.trainer, self.moments, self.scored.sample_part)
         leader = int(self.schedule.active(self.settings).argmax())
         better = self.schedule.advance(losses, skipped, scores, self.settings)
