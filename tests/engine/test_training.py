@@ -156,13 +156,33 @@ def test_steps_are_those_of_torch(engine):
     settings = Settings(loss, known.decay(0.01), max_norm=0.9)
     order, bounds = np.random.default_rng(1).permutation(160), np.arange(0, 161, 16)
     train_epoch(engine, shape, rows, settings, state, (order, bounds), 0.003, 1)
-    given = engines.TuningSettings(loss, batch_size=16, weight_decay=0.01, max_norm=0.9)
-    theta = torch.from_numpy(known.flatten(*modules)).double()
+    layers, head = as_modules(*modules)
+    layers, head = [layer.double().train() for layer in layers], head.double()
+    everything = [p for module in (*layers, head) for p in module.parameters()]
+    weights = [block.weight for layer in layers for block in layer.blocks]
+    decayed = [*weights, head.weight]
+    plain = [p for p in everything if all(p is not q for q in decayed)]
+    groups = [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
+    optimizer, losses = torch.optim.Adam(groups, lr=0.003, eps=1e-7), []
     tensors = [torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)]
-    reference = engines.ReferenceEngine(known, theta, tensors, given)
-    mean_loss, _ = reference.epoch(order, 0.003, 1)
-    assert state.loss == pytest.approx(mean_loss, rel=1e-4)
-    assert np.abs(state.theta - theta.numpy()).max() < 2e-4
+    for batch in np.split(order, bounds[1:-1]):
+        x, frozen, target, weight = (tensor[batch] for tensor in tensors)
+        for layer in layers:
+            x = layer(x)
+        value = (row_losses(loss, head(torch.cat([frozen, x], dim=1)), target) * weight).mean()
+        losses.append(value.item())
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for matrix in weights:
+                matrix.mul_((0.9 / matrix.norm(dim=0)).clamp_max(1.0))
+    assert state.loss == pytest.approx(np.mean(losses), rel=1e-4)
+    tuned = known.blocks(state.theta)[0]
+    for block, wanted in zip(tuned, layers[0].blocks, strict=True):
+        assert np.abs(block.weight - wanted.weight.detach().numpy()).max() < 2e-4
+        assert np.abs(block.scale - wanted.norm.weight.detach().numpy()).max() < 2e-4
+    assert np.abs(known.head(state.theta)[0].T - head.weight.detach().numpy()).max() < 2e-4
     weight = state.theta[:15].reshape(5, 3)
     assert np.linalg.norm(weight, axis=0).max() <= 0.9 * (1 + 1e-6)
 
