@@ -272,7 +272,7 @@ def test_every_instruction_set_gives_the_same_bits(engines):
     [
         ({"batches": (np.arange(40), np.array([0, 41]))}, "bounds must rise from 0 to at most 40"),
         ({"batches": (np.arange(40) + 1, np.array([0, 40]))}, "order must name rows below 40, got 1 to 40"),
-        ({"batches": (np.arange(39), np.array([0, 40]))}, "order must be a contiguous array of shape"),
+        ({"batches": (np.arange(39), np.array([0, 40]))}, "order has 39 rows, and the batches 40"),
         ({"state": State(np.zeros(3, np.float32))}, "theta must be a contiguous array of shape"),
         ({"rows": data(n_frozen=1)}, "frozen must be a contiguous array of shape"),
         ({"rows": data(n_inputs=4)}, "x has 4 columns, and a block of the first layer 5 inputs"),

@@ -220,7 +220,9 @@ class TrainingFunctions(Functions):
 
     def train_epoch(self, epochs: Epochs, order: np.ndarray, rate: float, seed: int) -> None:
         """Train for one epoch, which takes the rows in the given order."""
-        check("order", order, (int(epochs.bounds[-1]),), np.int64)
+        check("order", order, (None,), np.int64)
+        if len(order) < epochs.bounds[-1]:
+            raise ValueError(f"order has {len(order)} rows, and the batches {epochs.bounds[-1]}")
         if order.min() < 0 or order.max() >= len(epochs.rows.x):
             raise ValueError(
                 f"order must name rows below {len(epochs.rows.x)}, got {order.min()} to {order.max()}"

@@ -1,8 +1,8 @@
 """Candidates of equal shape on a device: where their parameters lie, and what they compute.
 
-The parameters of each candidate are a row of one matrix, laid out as
-`opgrow.training.candidates.Shape` says. Neurons with the same nodal and pool operators, of a run of candidates, are one launch; those of different operators
-run side by side.
+The parameters of each candidate are a row of one matrix, laid out as `opgrow.training.candidates.Shape` says.
+Neurons with the same nodal and pool operators, of a run of candidates, are one launch; those of different
+operators run side by side.
 """
 
 from __future__ import annotations
