@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -942,7 +943,8 @@ def test_a_description_is_bounded_before_it_is_parsed(fitted: Any, path: Path, m
     description, tensors = contents(path)
     description["ignored"] = "x" * record.MAX_TEXT
     rewrite(path, json.dumps(description), tensors)
-    monkeypatch.setattr(record.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    refuse = SimpleNamespace(loads=lambda *_, **__: pytest.fail("it was parsed"))
+    monkeypatch.setattr(record, "json", refuse)
     assert_refused_in_one_sentence(path, f"and {record.MAX_TEXT} are allowed")
 
 

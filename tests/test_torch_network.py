@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -87,24 +84,6 @@ def test_making_a_module_draws_no_random_numbers_of_the_user():
     torch.manual_seed(0)
     mixed().to_torch()
     assert torch.equal(torch.rand(1), wanted)
-
-
-def test_without_torch_one_sentence_says_how_to_install_it():
-    script = """
-import sys
-sys.modules["torch"] = None
-from opgrow import Network, register_nodal
-for call in (Network(3, 2).to_torch, lambda: register_nodal("mine", lambda y, w: y)):
-    try:
-        call()
-    except ImportError as error:
-        print(error)
-"""
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == [
-        "A network as a torch module needs torch: pip install 'opgrow[torch]'",
-        "Registering an operator needs torch: pip install 'opgrow[torch]'",
-    ]
 
 
 def test_precisions_agree():

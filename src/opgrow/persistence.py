@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors import numpy as safetensors_numpy
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
@@ -198,24 +198,29 @@ def _short(error: Exception) -> str:
     return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} [...]"
 
 
-def _check_header(path: Path) -> None:
-    """Refuse a header that is larger than any of ours before it is read."""
+def _content(path: Path) -> bytes:
+    """The bytes of a file, all of the same one, if another process replaces it meanwhile.
+
+    A header that is larger than any of ours is refused before the rest is read.
+    """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-    if _MAX_HEADER < size <= path.stat().st_size - 8:
-        raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
+        if _MAX_HEADER < size <= os.fstat(file.fileno()).st_size - 8:
+            raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
+        file.seek(0)
+        return file.read()
 
 
 def _read(path: Path) -> ModelFile:
-    _check_header(path)
-    with safe_open(path, framework="np") as file:
-        text = (file.metadata() or {}).get(KEY)
-        if text is None:
-            raise ValueError("it has no description of an opgrow model")
-        names = list(file.keys())
-        if len(names) > _MAX_TENSORS:
-            raise ValueError(f"it has {len(names)} tensors, and at most {_MAX_TENSORS} are allowed")
-    tensors = tensors_in(path.read_bytes())
+    content = _content(path)
+    tensors = tensors_in(content)  # which complains of a header that is not valid
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    text = (header.get("__metadata__") or {}).get(KEY)
+    if text is None:
+        raise ValueError("it has no description of an opgrow model")
+    if len(tensors) > _MAX_TENSORS:
+        raise ValueError(f"it has {len(tensors)} tensors, and at most {_MAX_TENSORS} are allowed")
+    del content
     if is_sealed(text):
         _check(text, tensors)
     data = record.parse(text)

@@ -40,22 +40,29 @@ def part_of(data):
 
 
 def modules(sets, head_set=None, n_frozen=0, seed=0):
-    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+
+    def drawn(low, high, *shape):
+        return torch.empty(shape).uniform_(low, high).numpy()
+
     layers, width = [], N_INPUTS
     for layer_sets in sets:
         blocks = [Block(width, 2 + i, operator_set) for i, operator_set in enumerate(layer_sets)]
         for block in blocks:
-            block.weight[:] = rng.uniform(-1, 1, block.weight.shape)
-            block.bias[:] = rng.uniform(-0.3, 0.3, block.n_neurons)
-            block.norm.scale[:] = rng.uniform(0.5, 1.5, block.n_neurons)
+            block.weight[:] = drawn(-1, 1, *block.weight.shape)
+        for block in blocks:
+            block.bias[:] = drawn(-0.3, 0.3, block.n_neurons)
+            block.norm.scale[:] = drawn(0.5, 1.5, block.n_neurons)
         layers.append(Layer(blocks))
         width = layers[-1].n_neurons
     n_features = width + n_frozen
-    head = Linear(n_features, N_OUTPUTS)
     if head_set is not None:
         head = Block(n_features, N_OUTPUTS, head_set, norm=None)
-    bound = 1 / np.sqrt(n_features) if head_set is None else 1.0
-    head.weight[:] = rng.uniform(-bound, bound, head.weight.shape)
+        head.weight[:] = drawn(-1, 1, n_features, N_OUTPUTS)
+        return layers, head
+    head, bound = Linear(n_features, N_OUTPUTS), n_features**-0.5
+    head.weight[:] = drawn(-bound, bound, N_OUTPUTS, n_features).T
+    head.bias[:] = drawn(-bound, bound, N_OUTPUTS)
     return layers, head
 
 
