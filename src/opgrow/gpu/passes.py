@@ -40,7 +40,8 @@ class LayerPass:
         self.sums = torch.zeros(3, k, layer.width, dtype=torch.float64, device=device)
         self._pre, self._normal, self._by_pool = (torch.empty(shape, device=device) for _ in range(3))
         self._variance = torch.empty(k, layer.width, device=device)
-        self._index = torch.zeros(shape, dtype=torch.int32, device=device) if layer.has_maximum else None
+        # Of the inputs that are the maxima, where there are such.
+        self._index = torch.zeros(shape, dtype=torch.int32, device=device)
         self._is_small = batch <= 1024 and layer.n_inputs * triton.next_power_of_2(batch) <= _FEW_VALUES
         if not self._is_small:
             example = torch.empty(1, device=device).expand(1, layer.n_inputs, batch)
@@ -64,7 +65,7 @@ class LayerPass:
             self._forward_at_once(x, out, norm)
             return
         self.model.pool(self.layer, x, self._parts, self._index_parts)
-        index = None if self._index is None or self._index_parts is None else (self._index_parts, self._index)
+        index = None if self._index_parts is None else (self._index_parts, self._index)
         finish(self.layer, self.model.theta, self._parts, index, self._pre, out, norm)
 
     def _forward_at_once(self, x: Tensor, out: Tensor, norm: Norm | None) -> None:
@@ -76,7 +77,7 @@ class LayerPass:
             layer.codes,
             self._pre,
             self._normal,
-            self._pre if self._index is None else self._index,
+            self._index,
             out,
             self._variance,
             self.sums,
@@ -92,7 +93,6 @@ class LayerPass:
             out.stride(0),
             out.stride(1),
             NORM=norm is not None,
-            INDEX=self._index is not None,
             DROP=norm is not None and norm.drop is not None,
             APPROX=cuda.COMPILED,
             **self._tile(),
@@ -126,7 +126,7 @@ class LayerPass:
             x,
             self._pre,
             self._normal,
-            self._pre if self._index is None else self._index,
+            self._index,
             self._variance,
             self._by_pool,
             theta,
@@ -206,8 +206,8 @@ class LayerPass:
         for piece, by_input in collected:
             below[piece.candidates, : piece.n_inputs - skip] += by_input[:, skip:]
 
-    def _of(self, piece: Piece, x: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _of(self, piece: Piece, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Inputs of a piece, the gradient by its pooled values, and which inputs were the maxima."""
         inputs = (x if len(x) == 1 else x[piece.candidates])[:, : piece.n_inputs]
-        where = None if self._index is None else self._index[piece.candidates, piece.neurons]
-        return inputs, self._by_pool[piece.candidates, piece.neurons], where
+        place = piece.candidates, piece.neurons
+        return inputs, self._by_pool[place], self._index[place]

@@ -21,7 +21,8 @@ __all__ = ["Staging"]
 
 #: Batches of a window at most.
 _WINDOW_STEPS = 16
-_ROWS = 256
+#: Rows that a program copies.
+_ROWS = 512
 
 
 class Staging:

@@ -99,7 +99,6 @@ def layer_forward(
     out_stride,
     out_neuron,
     NORM: tl.constexpr,
-    INDEX: tl.constexpr,
     DROP: tl.constexpr,
     APPROX: tl.constexpr,
     INPUTS: tl.constexpr,
@@ -137,8 +136,7 @@ def layer_forward(
             # A maximum passes over NaN, but what is unknown must stay so.
             unknown += tl.sum(tl.where(z != z, z, 0.0), axis=0)
         value += unknown
-        if INDEX:
-            tl.store(index + start + rows, chosen, mask=there)
+        tl.store(index + start + rows, chosen, mask=there)
     else:
         for first in range(0, n_inputs, INPUTS):
             k = first + lanes
