@@ -19,6 +19,8 @@ __all__ = ["LayerPass"]
 
 #: Values of psi up to which a program computes all those of a neuron.
 _FEW_VALUES = 8192
+#: Neurons over which a program of a small layer sums the gradient by an input.
+_NEURONS = 8
 #: Values that a program of a small layer has at once, and how many warps it has for so many.
 _TILE, _WARPS = 2048, 4
 
@@ -113,9 +115,11 @@ class LayerPass:
         """
         if self._is_small:
             self._backward_at_once(x, slope, grad, norm)
-        else:
-            self._finish_backward(slope, grad, norm)
-            self._by_weights(x, grad)
+            if below is not None:
+                self._by_inputs_at_once(x, below, skip)
+            return
+        self._finish_backward(slope, grad, norm)
+        self._by_weights(x, grad)
         if below is not None:
             self._by_inputs(x, below, skip)
 
@@ -148,6 +152,39 @@ class LayerPass:
             APPROX=cuda.COMPILED,
             **self._tile(),
         )
+
+    def _by_inputs_at_once(self, x: Tensor, below: Tensor, skip: int) -> None:
+        layer, theta = self.layer, self.model.theta
+        n_parts = triton.cdiv(layer.width, _NEURONS)
+        out = below[None] if n_parts == 1 else torch.empty(n_parts, *below.shape, device=x.device)
+        rows = min(32, triton.next_power_of_2(self.batch))
+        inputs = min(16, triton.next_power_of_2(below.shape[1]))
+        grid = (triton.cdiv(below.shape[1], inputs) * triton.cdiv(self.batch, rows), len(theta), n_parts)
+        triton_layers.layer_by_input[grid](
+            x,
+            self._by_pool,
+            self._index,
+            theta,
+            layer.places,
+            layer.codes,
+            out,
+            self.batch,
+            layer.width,
+            x.shape[1],
+            skip,
+            _NEURONS,
+            x.stride(0) if len(x) > 1 else 0,
+            x.stride(1),
+            theta.stride(0),
+            out.stride(0),
+            out.stride(1),
+            APPROX=cuda.COMPILED,
+            INPUTS=inputs,
+            ROWS=rows,
+            num_warps=max(1, inputs * rows // 128),
+        )
+        if n_parts > 1:
+            torch.sum(out, dim=0, out=below)
 
     def _finish_backward(self, slope: Tensor, grad: Tensor, norm: Norm | None) -> None:
         rows, layer, theta = rows_at_once(self.batch), self.layer, self.model.theta
