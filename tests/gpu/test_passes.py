@@ -67,18 +67,22 @@ def expected(model, x, slope, has_norm):
     return [torch.stack(tensors) for tensors in zip(*results, strict=True)]
 
 
-def assert_agrees(model, x, has_norm=False):
+def assert_agrees(model, x, has_norm=False, skip=0):
     """Without batch norm, which amplifies the rounding of a neuron that varies little, errors are small."""
     n = x.shape[2]
     layer = LayerPass(model, model.layers[0], n)
     slope = uniform(*layer.out.shape, seed=3)
     grad = torch.zeros_like(model.theta)
-    below = torch.full((model.n_candidates, *x.shape[1:]), torch.nan, device=DEVICE)
+    below = torch.full((model.n_candidates, x.shape[1] - skip, n), torch.nan, device=DEVICE)
     norm = layer.norm(torch.zeros(1, dtype=torch.int64, device=DEVICE), 0, 0, None) if has_norm else None
     layer.forward(x, layer.out, norm)
-    layer.backward(x, slope, grad, norm, below)
+    layer.backward(x, slope, grad, norm, below, skip)
     out, by_theta, by_input = expected(model, x, slope, has_norm)
-    for name, ours, theirs in (("out", layer.out, out), ("theta", grad, by_theta), ("x", below, by_input)):
+    for name, ours, theirs in (
+        ("out", layer.out, out),
+        ("theta", grad, by_theta),
+        ("x", below, by_input[:, skip:]),
+    ):
         error = (ours.double() - theirs).abs().amax() / theirs.abs().amax()
         assert float(error) <= TOLERANCE, name
     for place, size, n_inputs in model.layers[0].places.tolist():
@@ -113,6 +117,14 @@ def test_batch_norm_of_rows_inside_a_window(few_values, monkeypatch):
     monkeypatch.setattr(passes, "_FEW_VALUES", few_values)
     window = uniform(1, 3, 20, seed=2) * 1.5
     assert_agrees(model_of([FEW], 3), window[:, :, 4:15], has_norm=True)
+
+
+@pytest.mark.parametrize("few_values", [8192, 0], ids=["at once", "in tiles"])
+@pytest.mark.parametrize(("n_inputs", "n_rows"), [(3, 33), (19, 5)])
+def test_gradients_by_some_of_the_inputs(few_values, n_inputs, n_rows, monkeypatch):
+    monkeypatch.setattr(passes, "_FEW_VALUES", few_values)
+    sets = [OperatorSet("dog", pool, "tanh") for pool in POOLS]
+    assert_agrees(model_of([sets], n_inputs), uniform(1, n_inputs, n_rows, seed=2), skip=2)
 
 
 def test_what_is_not_a_number_stays_so():

@@ -227,6 +227,32 @@ def test_the_rows_of_the_largest_part_decide_on_the_steps():
     assert seen[0][:21] != seen[1][:21]
 
 
+def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
+    """As many chunks for every candidate, and with each of them its rows, targets and frozen features."""
+    shape, theta = flat(SINGLE, n_frozen=2)
+    datas, parts = zip(*(frozen_part(n, n) for n in (300, 290)), strict=True)
+    for part in parts:
+        part.inputs, part.kept = None, [None]
+        part.budget.share = 4e-5
+    model = Model([shape] * 2, theta.repeat(2, 1).to(DEVICE))
+    trainer = Trainer(model, parts, TuningSettings(batch_size=10), 1, graphs=False)
+    staged = trainer.staging
+    assert staged.n_chunks > 1
+    seen = [set(), set()]
+    for _ in staged.windows(3):
+        staged.stage()
+        staged.at += staged.window
+        for i, data in enumerate(datas):
+            numbers = (staged.x[i, 0].cpu()[:, None] == torch.from_numpy(data.x[:, 0])).int().argmax(dim=1)
+            seen[i] |= set(numbers.tolist())
+            assert torch.equal(staged.x[i].T.cpu(), torch.from_numpy(data.x)[numbers])
+            assert torch.equal(staged.target[i].T.cpu(), torch.from_numpy(data.target)[numbers])
+            wanted = torch.from_numpy(data.frozen)[numbers]
+            torch.testing.assert_close(staged.features[i, :2].T.cpu(), wanted, rtol=1e-5, atol=1e-6)
+    # Windows need not fill chunks: a few rows may have to wait for another epoch.
+    assert all(len(numbers) > 0.9 * len(data.x) for numbers, data in zip(seen, datas, strict=True))
+
+
 def test_each_candidate_leaves_out_its_share_of_the_frozen_features():
     shape, theta = flat(SINGLE, n_frozen=2)
     _, part = frozen_part(400, 1)

@@ -19,6 +19,8 @@ __all__ = ["LayerPass"]
 
 #: Values of psi up to which a program computes all those of a neuron.
 _FEW_VALUES = 8192
+#: Neurons over which a program of a small layer sums the gradient by an input.
+_NEURONS = 8
 #: Values that a program of a small layer has at once, and how many warps it has for so many.
 _TILE, _WARPS = 2048, 4
 
@@ -40,7 +42,8 @@ class LayerPass:
         self.sums = torch.zeros(3, k, layer.width, dtype=torch.float64, device=device)
         self._pre, self._normal, self._by_pool = (torch.empty(shape, device=device) for _ in range(3))
         self._variance = torch.empty(k, layer.width, device=device)
-        self._index = torch.zeros(shape, dtype=torch.int32, device=device) if layer.has_maximum else None
+        # Of the inputs that are the maxima, where there are such.
+        self._index = torch.zeros(shape, dtype=torch.int32, device=device)
         self._is_small = batch <= 1024 and layer.n_inputs * triton.next_power_of_2(batch) <= _FEW_VALUES
         if not self._is_small:
             example = torch.empty(1, device=device).expand(1, layer.n_inputs, batch)
@@ -64,7 +67,7 @@ class LayerPass:
             self._forward_at_once(x, out, norm)
             return
         self.model.pool(self.layer, x, self._parts, self._index_parts)
-        index = None if self._index is None or self._index_parts is None else (self._index_parts, self._index)
+        index = None if self._index_parts is None else (self._index_parts, self._index)
         finish(self.layer, self.model.theta, self._parts, index, self._pre, out, norm)
 
     def _forward_at_once(self, x: Tensor, out: Tensor, norm: Norm | None) -> None:
@@ -76,7 +79,7 @@ class LayerPass:
             layer.codes,
             self._pre,
             self._normal,
-            self._pre if self._index is None else self._index,
+            self._index,
             out,
             self._variance,
             self.sums,
@@ -92,7 +95,6 @@ class LayerPass:
             out.stride(0),
             out.stride(1),
             NORM=norm is not None,
-            INDEX=self._index is not None,
             DROP=norm is not None and norm.drop is not None,
             APPROX=cuda.COMPILED,
             **self._tile(),
@@ -113,9 +115,11 @@ class LayerPass:
         """
         if self._is_small:
             self._backward_at_once(x, slope, grad, norm)
-        else:
-            self._finish_backward(slope, grad, norm)
-            self._by_weights(x, grad)
+            if below is not None:
+                self._by_inputs_at_once(x, below, skip)
+            return
+        self._finish_backward(slope, grad, norm)
+        self._by_weights(x, grad)
         if below is not None:
             self._by_inputs(x, below, skip)
 
@@ -126,7 +130,7 @@ class LayerPass:
             x,
             self._pre,
             self._normal,
-            self._pre if self._index is None else self._index,
+            self._index,
             self._variance,
             self._by_pool,
             theta,
@@ -148,6 +152,39 @@ class LayerPass:
             APPROX=cuda.COMPILED,
             **self._tile(),
         )
+
+    def _by_inputs_at_once(self, x: Tensor, below: Tensor, skip: int) -> None:
+        layer, theta = self.layer, self.model.theta
+        n_parts = triton.cdiv(layer.width, _NEURONS)
+        out = below[None] if n_parts == 1 else torch.empty(n_parts, *below.shape, device=x.device)
+        rows = min(32, triton.next_power_of_2(self.batch))
+        inputs = min(16, triton.next_power_of_2(below.shape[1]))
+        grid = (triton.cdiv(below.shape[1], inputs) * triton.cdiv(self.batch, rows), len(theta), n_parts)
+        triton_layers.layer_by_input[grid](
+            x,
+            self._by_pool,
+            self._index,
+            theta,
+            layer.places,
+            layer.codes,
+            out,
+            self.batch,
+            layer.width,
+            x.shape[1],
+            skip,
+            _NEURONS,
+            x.stride(0) if len(x) > 1 else 0,
+            x.stride(1),
+            theta.stride(0),
+            out.stride(0),
+            out.stride(1),
+            APPROX=cuda.COMPILED,
+            INPUTS=inputs,
+            ROWS=rows,
+            num_warps=max(1, inputs * rows // 128),
+        )
+        if n_parts > 1:
+            torch.sum(out, dim=0, out=below)
 
     def _finish_backward(self, slope: Tensor, grad: Tensor, norm: Norm | None) -> None:
         rows, layer, theta = rows_at_once(self.batch), self.layer, self.model.theta
@@ -206,8 +243,8 @@ class LayerPass:
         for piece, by_input in collected:
             below[piece.candidates, : piece.n_inputs - skip] += by_input[:, skip:]
 
-    def _of(self, piece: Piece, x: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _of(self, piece: Piece, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Inputs of a piece, the gradient by its pooled values, and which inputs were the maxima."""
         inputs = (x if len(x) == 1 else x[piece.candidates])[:, : piece.n_inputs]
-        where = None if self._index is None else self._index[piece.candidates, piece.neurons]
-        return inputs, self._by_pool[piece.candidates, piece.neurons], where
+        place = piece.candidates, piece.neurons
+        return inputs, self._by_pool[place], self._index[place]

@@ -21,7 +21,8 @@ __all__ = ["Staging"]
 
 #: Batches of a window at most.
 _WINDOW_STEPS = 16
-_ROWS = 256
+#: Rows that a program copies.
+_ROWS = 512
 
 
 class Staging:
@@ -110,19 +111,17 @@ class Staging:
         self.shares = torch.from_numpy(shares.astype(np.float32)).to(self.device)
         self.jobs = torch.from_numpy(self._jobs).to(self.device)
 
-    def windows(self, seed: int) -> Iterator[int]:
-        """Prepare what `stage` gathers for each window of an epoch; the number of windows before it."""
+    def windows(self, seed: int) -> Iterator[None]:
+        """Prepare what `stage` gathers for each window of an epoch, all of which follows from the seed."""
         self._generator.manual_seed(seed)
         self.seed.fill_(seed % (1 << 62))
-        number = 0
-        for counts in self._found(seed):
+        for counts in self._find_chunks(seed):
             n = max(counts)
             count = max(1, round(n / self.window)) if self.n_chunks > 1 else -(-n // self.window)
             self._shuffle(counts, count * self.window)
             self.at.zero_()
             for _ in range(count):
-                yield number
-                number += 1
+                yield
 
     def stage(self) -> None:
         """Launch the copies of the window that begins at ``at``."""
@@ -140,12 +139,10 @@ class Staging:
             num_warps=4,
         )
 
-    def _found(self, seed: int) -> Iterator[list[int]]:
-        """Chunks of all parts side by side, one after the other at the sources of the jobs: their rows."""
-        lie_there = self.n_chunks == 1 and all(
-            part.inputs is not None and _are_kept(part) for part in self.parts
-        )
-        if self._sources and lie_there:
+    def _find_chunks(self, seed: int) -> Iterator[list[int]]:
+        """Make chunk after chunk of all parts the source of the copies; how many rows each part has there."""
+        are_resident = all(part.inputs is not None and _are_kept(part) for part in self.parts)
+        if self._sources and are_resident:
             yield [part.n_rows for part in self.parts]
             return
         order = np.random.default_rng(seed).permutation(self.n_chunks) if self.n_chunks > 1 else None
@@ -156,7 +153,7 @@ class Staging:
         for chunks in zip(*passes, strict=True):
             self._find(chunks)
             yield [chunk.n_rows for chunk in chunks]
-        if not lie_there:
+        if not are_resident:
             self._sources = []
 
     def _shuffle(self, counts: Sequence[int], n_ordered: int) -> None:
@@ -171,7 +168,7 @@ class Staging:
         """Note where the rows lie."""
         sources = []
         for chunk in chunks:
-            sources += [chunk.x, chunk.target, chunk.weight[None]]
+            sources += [chunk.x[: self.x.shape[1]], chunk.target, chunk.weight[None]]
         frozen = [_frozen(part, chunk) for part, chunk in zip(self.parts, chunks, strict=True)]
         for owner in self._frozen_owners:
             sources += frozen[owner]

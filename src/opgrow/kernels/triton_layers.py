@@ -48,25 +48,68 @@ def _psi_at(x, weight, k, n_inputs, x_input, size, there, nodal, APPROX: tl.cons
 
 
 @triton.jit
-def _slope_at(x, weight, k, n_inputs, x_input, size, there, nodal, APPROX: tl.constexpr):
-    """The derivative of psi by the weight."""
+def _slope_at(
+    x,
+    weight,
+    k,
+    n_inputs,
+    x_input,
+    size,
+    there,
+    nodal,
+    BY_INPUT: tl.constexpr,
+    APPROX: tl.constexpr,
+):
+    """The derivative of psi by the input or by the weight."""
     y, w = _operands(x, weight, k, n_inputs, x_input, size, there)
     if nodal == 0:
-        d = slope(y, w, 0, False, APPROX)
+        d = slope(y, w, 0, BY_INPUT, APPROX)
     elif nodal == 1:
-        d = slope(y, w, 1, False, APPROX)
+        d = slope(y, w, 1, BY_INPUT, APPROX)
     elif nodal == 2:
-        d = slope(y, w, 2, False, APPROX)
+        d = slope(y, w, 2, BY_INPUT, APPROX)
     elif nodal == 3:
-        d = slope(y, w, 3, False, APPROX)
+        d = slope(y, w, 3, BY_INPUT, APPROX)
     elif nodal == 4:
-        d = slope(y, w, 4, False, APPROX)
+        d = slope(y, w, 4, BY_INPUT, APPROX)
     elif nodal == 5:
-        d = slope(y, w, 5, False, APPROX)
+        d = slope(y, w, 5, BY_INPUT, APPROX)
     elif nodal == 6:
-        d = slope(y, w, 6, False, APPROX)
+        d = slope(y, w, 6, BY_INPUT, APPROX)
     else:
-        d = slope(y, w, 7, False, APPROX)
+        d = slope(y, w, 7, BY_INPUT, APPROX)
+    return d
+
+
+@triton.jit
+def _pooled_slope(
+    x,
+    weight,
+    index,
+    k,
+    n_inputs,
+    x_input,
+    size,
+    there,
+    nodal,
+    pool,
+    BY_INPUT: tl.constexpr,
+    APPROX: tl.constexpr,
+):
+    """The derivative of a pool by the inputs or weights number ``k``: (inputs, rows)."""
+    d = _slope_at(x, weight, k, n_inputs, x_input, size, there, nodal, BY_INPUT, APPROX)
+    if pool == MAXIMUM:
+        chosen = tl.load(index, mask=there, other=-1)
+        d = tl.where(chosen[None, :] == k[:, None], d, 0.0)
+    elif pool != SUM:
+        left = _psi_at(x, weight, k - 1, n_inputs, x_input, size, there, nodal, APPROX)
+        right = _psi_at(x, weight, k + 1, n_inputs, x_input, size, there, nodal, APPROX)
+        beside = left + right
+        if pool == CORRELATION2:
+            left2 = _psi_at(x, weight, k - 2, n_inputs, x_input, size, there, nodal, APPROX)
+            right2 = _psi_at(x, weight, k + 2, n_inputs, x_input, size, there, nodal, APPROX)
+            beside = left * (left2 + right) + right * right2
+        d *= beside
     return d
 
 
@@ -99,7 +142,6 @@ def layer_forward(
     out_stride,
     out_neuron,
     NORM: tl.constexpr,
-    INDEX: tl.constexpr,
     DROP: tl.constexpr,
     APPROX: tl.constexpr,
     INPUTS: tl.constexpr,
@@ -137,8 +179,7 @@ def layer_forward(
             # A maximum passes over NaN, but what is unknown must stay so.
             unknown += tl.sum(tl.where(z != z, z, 0.0), axis=0)
         value += unknown
-        if INDEX:
-            tl.store(index + start + rows, chosen, mask=there)
+        tl.store(index + start + rows, chosen, mask=there)
     else:
         for first in range(0, n_inputs, INPUTS):
             k = first + lanes
@@ -244,17 +285,62 @@ def layer_backward(
     by_weight = grad_theta - n_inputs * size
     for first in range(0, n_inputs, INPUTS):
         k = first + tl.arange(0, INPUTS)
-        d = _slope_at(x, weight, k, n_inputs, x_input, size, there, nodal, APPROX)
-        if pool == MAXIMUM:
-            chosen = tl.load(index + start + rows, mask=there, other=-1)
-            d = tl.where(chosen[None, :] == k[:, None], d, 0.0)
-        elif pool != SUM:
-            left = _psi_at(x, weight, k - 1, n_inputs, x_input, size, there, nodal, APPROX)
-            right = _psi_at(x, weight, k + 1, n_inputs, x_input, size, there, nodal, APPROX)
-            beside = left + right
-            if pool == CORRELATION2:
-                left2 = _psi_at(x, weight, k - 2, n_inputs, x_input, size, there, nodal, APPROX)
-                right2 = _psi_at(x, weight, k + 2, n_inputs, x_input, size, there, nodal, APPROX)
-                beside = left * (left2 + right) + right * right2
-            d *= beside
+        chosen = index + start + rows
+        d = _pooled_slope(x, weight, chosen, k, n_inputs, x_input, size, there, nodal, pool, False, APPROX)
         tl.store(by_weight + k * size, tl.sum(d * g[None, :], axis=1), mask=k < n_inputs)
+
+
+@triton.jit(
+    do_not_specialize=(
+        "n_rows n_neurons n_inputs skip part x_group x_input theta_stride out_part out_group".split()
+    ),
+    do_not_specialize_on_alignment="x by_pool index theta out".split(),
+)
+def layer_by_input(
+    x,
+    by_pool,
+    index,
+    theta,
+    places,
+    codes,
+    out,
+    n_rows,
+    n_neurons,
+    n_inputs,
+    skip,
+    part,
+    x_group,
+    x_input,
+    theta_stride,
+    out_part,
+    out_group,
+    APPROX: tl.constexpr,
+    INPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """The gradient by inputs from number ``skip`` on, summed over neurons part * p .. part * (p + 1).
+
+    A program has some inputs and rows, and goes from neuron to neuron; the parts are to be added.
+    """
+    n_tiles = tl.cdiv(n_rows, ROWS)
+    candidate, number = tl.program_id(1), tl.program_id(2)
+    place = tl.program_id(0) // n_tiles * INPUTS + tl.arange(0, INPUTS)
+    k = skip + place
+    rows = tl.program_id(0) % n_tiles * ROWS + tl.arange(0, ROWS)
+    there = rows < n_rows
+    x += candidate.to(tl.int64) * x_group + rows[None, :]
+    theta += candidate.to(tl.int64) * theta_stride
+    total = tl.zeros([INPUTS, ROWS], tl.float32)
+    for neuron in range(number * part, tl.minimum(number * part + part, n_neurons)):
+        flat = candidate * n_neurons + neuron
+        code = tl.load(codes + flat)
+        size, fan_in = tl.load(places + 3 * neuron + 1), tl.load(places + 3 * neuron + 2)
+        weight = theta + tl.load(places + 3 * neuron) - fan_in * size
+        at = flat.to(tl.int64) * n_rows + rows
+        g = tl.load(by_pool + at, mask=there, other=0.0)
+        nodal, pool = code // NODAL_UNIT, pool_of(code)
+        d = _pooled_slope(x, weight, index + at, k, fan_in, x_input, size, there, nodal, pool, True, APPROX)
+        total += d * g[None, :]
+    out += number.to(tl.int64) * out_part + candidate.to(tl.int64) * out_group
+    inside = (k < n_inputs)[:, None] & there[None, :]
+    tl.store(out + place[:, None].to(tl.int64) * n_rows + rows[None, :], total, mask=inside)
