@@ -290,7 +290,7 @@ def test_networks_that_have_not_begun_in_time_are_left_out(ticking):
     settings = {"n_estimators": 4, "distill": None, "n_jobs": 1}
     model = make(HeMLGOPClassifier, max_seconds=3, **settings).fit(x, y)
     assert {step.member for step in model.history_} == {1}
-    assert len(model.network_.hidden[0]) == 1
+    assert len(model.network_.layers[0]) == 1
     check_finished(model, x)
 
 

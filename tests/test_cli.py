@@ -462,7 +462,7 @@ def test_a_missing_extra_is_one_line_with_the_pip_command(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "table.parquet").write_bytes(b"PAR1")
-    assert 'pip install "opgrow[tables]"' in refused("fit", tmp_path / "table.parquet")
+    assert "pip install 'opgrow[tables]'" in refused("fit", tmp_path / "table.parquet")
 
 
 def test_an_interrupt_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -399,7 +399,7 @@ def test_parquet_with_dates_or_of_another_kind_is_refused(tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "table.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "opgrow\[tables\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'opgrow\[tables\]'"):
         read_table(tmp_path / "table.parquet")
 
 

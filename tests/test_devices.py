@@ -23,8 +23,15 @@ def test_a_gpu_that_is_not_there_is_refused_in_words(monkeypatch):
 
 def test_missing_triton_is_named_with_its_command(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "has", lambda name: name == "torch")
     with pytest.raises(ValueError, match="pip install 'opgrow\\[gpu\\]'"):
+        devices.check_device("cuda")
+
+
+def test_without_torch_only_the_cpu_is_there(monkeypatch):
+    monkeypatch.setattr(devices, "has", lambda name: False)
+    assert devices.choose_device("auto", 10**9) == "cpu"
+    with pytest.raises(ValueError, match="device='cuda' needs torch: pip install 'opgrow\\[gpu\\]'"):
         devices.check_device("cuda")
 
 
@@ -39,8 +46,8 @@ def test_a_gpu_beyond_those_that_are_there_is_refused(monkeypatch):
 @pytest.mark.parametrize("there", [False, True])
 def test_auto_takes_a_gpu_for_large_data_only(monkeypatch, there):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
-    assert devices.choose_device("auto", devices.AUTO_VALUES - 1).type == "cpu"
-    assert devices.choose_device("auto", devices.AUTO_VALUES).type == ("cuda" if there else "cpu")
+    assert devices.choose_device("auto", devices.AUTO_VALUES - 1) == "cpu"
+    assert devices.choose_device("auto", devices.AUTO_VALUES) == ("cuda" if there else "cpu")
 
 
 def test_the_cpu_has_its_own_backend():

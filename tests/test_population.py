@@ -305,12 +305,10 @@ def test_the_state_that_is_kept_has_the_score_that_is_told(member, held, criteri
     assert outcome.epochs == 13
     assert 0 < outcome.best_epoch <= 13
     block, head = trained.block, trained.head
-    mean, variance = (torch.from_numpy(row) for row in statistics[0])
+    block.norm.mean, block.norm.variance = statistics[0]
     scored = validation or rows
-    with torch.no_grad():
-        raw = reference.features(torch.from_numpy(scored.x), block.weight, block.bias, member.hidden)
-        normal = (raw - mean) / torch.sqrt(variance + 1e-8) * block.norm.weight + block.norm.bias
-        outputs = head(torch.cat([torch.from_numpy(scored.frozen), normal], dim=1)).numpy()
+    features = np.concatenate([scored.frozen, block.outputs(scored.x)], axis=1)
+    outputs = head.outputs(features).astype(np.float32)
     found = evaluate(criterion, "mse", outputs, scored.target, scored.weight)
     assert outcome.score.value == pytest.approx(found.value, rel=1e-4)
     assert outcome.score.loss == pytest.approx(found.loss, rel=1e-4)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -129,11 +127,8 @@ def test_copies_share_a_writer_that_was_given(tmp_path):
     [(TensorBoard, "tensorboard", "tensorboard"), (MLflow, "mlflow", "mlflow-skinny")],
 )
 def test_a_missing_package_is_one_sentence(make, module, package, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        "opgrow.callbacks.records.find_spec", lambda name: None if name == module else find(name)
-    )
-    extra = f'needs the package {package}: pip install "opgrow\\[{module}\\]"'
+    monkeypatch.setattr("opgrow.callbacks.records.has", lambda name: name != module)
+    extra = f"needs the package {package}: pip install 'opgrow\\[{module}\\]'"
     with pytest.raises(ImportError, match=extra):
         make()
 

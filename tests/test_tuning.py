@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from networks import as_modules, with_random_parameters
 from opgrow import PERCEPTRON, Block, Layer, OperatorSet, engines
 from opgrow.engines import TuningData, TuningSettings
+from opgrow.network import Linear
 from opgrow.operators import library, register_activation, unregister
 from opgrow.scores import evaluate, row_losses
 from opgrow.tuning import HostSession, tune
@@ -48,24 +50,20 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, weighted=True):
 
 def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
     """Layers with the given operator sets (a list for each layer), and a head, with random parameters."""
-    generator = torch.Generator().manual_seed(seed)
     layers = []
     for blocks in sets:
         layers.append(Layer([Block(n_inputs, width, s) for s in blocks]))
         n_inputs = layers[-1].n_neurons
-    head = nn.Linear(n_frozen + n_inputs, n_outputs)
+    head = Linear(n_frozen + n_inputs, n_outputs)
     if head_set is not None:
         head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
-    with torch.no_grad():
-        for parameter in (*(p for layer in layers for p in layer.parameters()), *head.parameters()):
-            parameter.copy_(torch.rand(parameter.shape, generator=generator) * 2 - 1)
-    return layers, head
+    return with_random_parameters(layers, head, seed)
 
 
 def flat_gradient(layers, head, rows, settings):
     """Gradient of the loss plus decay in double precision, laid out as the engines' flat vector."""
-    layers = [layer.double().train() for layer in layers]
-    head = head.double()
+    layers, head = as_modules(layers, head)
+    layers, head = [layer.double().train() for layer in layers], head.double()
     x, frozen, target, weight = (
         torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)
     )
@@ -75,11 +73,11 @@ def flat_gradient(layers, head, rows, settings):
     (losses * weight).mean().backward()
     parts, groups = [], []
     for layer in layers:
-        for block in layer:
+        for block in layer.blocks:
             groups += [block.weight.grad + settings.weight_decay * block.weight.detach()]
             groups += [block.bias.grad, block.norm.weight.grad, block.norm.bias.grad]
     decayed = head.weight.grad + settings.weight_decay * head.weight.detach()
-    groups += [decayed if isinstance(head, Block) else decayed.T, head.bias.grad]
+    groups += [decayed.T if isinstance(head, nn.Linear) else decayed, head.bias.grad]
     parts = [group.reshape(-1).numpy() for group in groups]
     return np.concatenate(parts), np.repeat([np.abs(p).max() for p in parts], [p.size for p in parts])
 
@@ -120,10 +118,10 @@ def assert_gradients(sets, rows, engines=tuple(ENGINES), modules=None, **changes
 
 def well_conditioned(sets, rows, **shape):
     """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
-    layers, _ = network(sets, n_inputs=rows.x.shape[1], **shape)
+    layers, _ = as_modules(*network(sets, n_inputs=rows.x.shape[1], **shape))
     x = torch.from_numpy(rows.x).double()
     for layer in layers:
-        raws = torch.cat([block.double().features(x) for block in layer], dim=1)
+        raws = torch.cat([block.double().features(x) for block in layer.blocks], dim=1)
         spread = raws.std(dim=0)
         standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
         if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
@@ -213,10 +211,10 @@ def test_decay_touches_weights_only():
         "compiled", *network(sets), rows, TuningSettings(batch_size=40, weight_decay=0.5)
     )
     layers, head = network(sets)
-    n_weights = layers[0].blocks[0].weight.numel()
+    n_weights = layers[0].blocks[0].weight.size
     is_weight = np.zeros(len(before), bool)
     is_weight[:n_weights] = True
-    is_weight[-(head.weight.numel() + 3) : -3] = True
+    is_weight[-(head.weight.size + 3) : -3] = True
     np.testing.assert_allclose(decayed - plain, np.where(is_weight, 0.5 * before, 0), rtol=1e-3, atol=1e-5)
 
 
@@ -283,11 +281,10 @@ def test_batches_cover_all_rows_and_differ_by_one_at_most(n_rows, batch_size):
 
 
 def outputs_of(layers, head, rows):
-    with torch.no_grad():
-        x = torch.from_numpy(rows.x)
-        for layer in layers:
-            x = layer.eval()(x)
-        return head(torch.cat([torch.from_numpy(rows.frozen), x], dim=1)).numpy()
+    x = rows.x
+    for layer in layers:
+        x = layer.outputs(x)
+    return head.outputs(np.concatenate([rows.frozen, x], axis=1)).astype(np.float32)
 
 
 def run(sets, rows, seed=0, criterion="loss", validation=None, on_epoch=None, **settings):
@@ -335,15 +332,15 @@ def test_statistics_are_those_of_the_whole_training_set(operator_set):
     rows = data(n=130)
     layers, _, found = run([[operator_set], [PERCEPTRON]], rows, validation=data(n=50, seed=1))
     assert found.best_epoch > 0
-    x = torch.from_numpy(rows.x)
+    x = rows.x
     for layer in layers:
         for block in layer:
-            raw = block.features(x).detach().numpy().astype(np.float64)
+            raw = block.features(x).astype(np.float64)
             mean = np.average(raw, axis=0, weights=rows.weight)
             variance = np.average((raw - mean) ** 2, axis=0, weights=rows.weight)
-            np.testing.assert_allclose(block.norm.running_mean.numpy(), mean, rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(block.norm.running_var.numpy(), variance, rtol=1e-3)
-        x = layer.eval()(x)
+            np.testing.assert_allclose(block.norm.mean, mean, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(block.norm.variance, variance, rtol=1e-3)
+        x = layer.outputs(x)
 
 
 def test_scores_are_taken_on_validation_data():
@@ -429,7 +426,7 @@ def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss
     rows.target[5] = np.inf
     layers, head, found = run([[HARMONIC]], rows, loss=loss, batch_size=32, epochs=(4,), validation=held)
     assert found.skipped_batches == 4  # one of the three batches of every epoch
-    assert all(p.isfinite().all() for p in (*layers[0].parameters(), *head.parameters()))
+    assert all(np.isfinite(part.weight).all() for part in (*layers[0], head))
     assert np.isfinite(found.best.value)
     assert found.best_epoch > 0  # the other batches are learnt from
 
@@ -457,11 +454,9 @@ def test_dropout_preserves_expectations_and_drops_its_share(engine, part):
     rows.target[:] = 0.0
     layers, head = network([[PERCEPTRON]], n_frozen=1, n_outputs=1)
     block = layers[0].blocks[0]
-    with torch.no_grad():
-        block.norm.weight.zero_()
-        block.norm.bias.fill_(2.0 if part == "new" else 0.0)  # every new feature is the constant 2
-        head.weight.fill_(1.0)
-        head.bias.zero_()
+    block.norm.scale[:] = 0.0
+    block.norm.shift[:] = 2.0 if part == "new" else 0.0  # every new feature is the constant 2
+    head.weight[:], head.bias[:] = 1.0, 0.0
     n_features = 3 if part == "new" else 1
     settings = TuningSettings(loss="mse", batch_size=n, dropout=rate)
     gradient, *_, loss, _ = one_step(engine, layers, head, rows, settings, rate=0.0, seed=77)
@@ -475,5 +470,5 @@ def test_zero_epochs_change_nothing_but_statistics():
     layers, head, found = run([[HARMONIC]], data(), learning_rates=(), epochs=())
     fresh, fresh_head = network([[HARMONIC]])
     assert found.curve == []
-    assert torch.equal(layers[0].blocks[0].weight, fresh[0].blocks[0].weight)
-    assert torch.equal(head.weight, fresh_head.weight)
+    assert np.array_equal(layers[0].blocks[0].weight, fresh[0].blocks[0].weight)
+    assert np.array_equal(head.weight, fresh_head.weight)

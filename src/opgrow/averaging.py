@@ -8,13 +8,11 @@ side by side: it is saved, exported and read like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
-import torch
-from torch import nn
 
-from .growth import copy_layer
-from .network import Layer, Network
+from .network import Layer, Linear, Network
 
 __all__ = ["average", "fold_rows", "rows_between"]
 
@@ -66,12 +64,10 @@ def rows_between(x: np.ndarray, n_rows: int, rng: np.random.Generator) -> tuple[
 
 def average(networks: Sequence[Network]) -> Network:
     """The network whose outputs are the mean of the outputs of several with one hidden layer each."""
-    layer = Layer([block for network in networks for block in copy_layer(network.hidden[0])])
+    layer = Layer([block for network in networks for block in deepcopy(network.layers[0])])
     merged = Network(networks[0].n_inputs, networks[0].n_outputs, [layer])
     heads = [network.head for network in networks]
-    assert isinstance(merged.head, nn.Linear)
-    with torch.no_grad():
-        weight = torch.cat([head.weight.double() for head in heads], dim=1) / len(heads)
-        merged.head.weight.copy_(weight)
-        merged.head.bias.copy_(torch.stack([head.bias.double() for head in heads]).mean(dim=0))
-    return merged.eval()
+    assert isinstance(merged.head, Linear)
+    merged.head.weight[:] = np.concatenate([head.weight.astype(np.float64) for head in heads]) / len(heads)
+    merged.head.bias[:] = np.mean([head.bias for head in heads], axis=0, dtype=np.float64)
+    return merged

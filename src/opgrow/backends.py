@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from torch import nn
 
 from .checkpoints import Draft
+from .engine.native import native
 from .engines import TuningData, TuningSettings
-from .kernels import compiled_features
 from .kernels.threads import single_threaded_libraries
 from .matrices import HostMatrices, Matrices
-from .network import NORM_EPSILON, Block, Layer
+from .network import Block, Head, Layer
 from .population import Member, Outcome, Start, Trained, train_population
 from .preparation import moments, scaled
 from .scaling import Scaling
@@ -150,7 +149,7 @@ class Backend(Protocol):
     def session(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         parts: Sequence[Any],
         settings: TuningSettings,
         criterion: str,
@@ -232,7 +231,8 @@ class HostPart:
             a[: sample_rows(self.n_outputs)] for a in (self.x, self.accepted, self.target, self.weight)
         )
         features = np.concatenate([accepted, block_outputs(block, x, self.n_threads)], axis=1)
-        return features @ weight.astype(np.float32) + bias.astype(np.float32), target, share
+        outputs = native().product(features, weight.astype(np.float32, order="C")) + bias.astype(np.float32)
+        return outputs, target, share
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class HostBackend:
     def session(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         parts: Sequence[HostPart],
         settings: TuningSettings,
         criterion: str,
@@ -303,13 +303,5 @@ class HostBackend:
 
 
 def block_outputs(block: Block, x: np.ndarray, n_threads: int) -> np.ndarray:
-    """What a batch-normalised block hands on for rows of its inputs: (N, D) to (N, d)."""
-    raw = compiled_features(
-        x, block.weight.detach().numpy(), block.bias.detach().numpy(), block.operator_set, n_threads
-    )
-    norm = block.norm
-    raw -= norm.running_mean.numpy()
-    raw /= np.sqrt(norm.running_var.numpy() + np.float32(NORM_EPSILON))
-    raw *= norm.weight.detach().numpy()
-    raw += norm.bias.detach().numpy()
-    return raw
+    """What a block hands on for rows of its inputs: (N, D) to (N, d)."""
+    return block.outputs(x, n_threads)

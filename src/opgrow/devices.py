@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import torch
+from .extras import has, needs, require_torch
 
 if TYPE_CHECKING:
     from .backends import Backend
@@ -26,19 +25,22 @@ def check_device(device: Any) -> None:
         raise ValueError(f"device must be one of 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}")
     if device in ("auto", "cpu"):
         return
+    if not has("torch"):
+        raise ValueError(needs(f"device={device!r}", "torch", "gpu"))
+    torch = require_torch(f"device={device!r}")
     if not torch.cuda.is_available():
         raise ValueError(
             f"device={device!r} needs a GPU that torch can use, and torch {torch.__version__} sees none "
             "here: use device='auto' or 'cpu'"
         )
-    if find_spec("triton") is None:
-        raise ValueError(f"device={device!r} needs the package triton: pip install 'opgrow[gpu]'")
+    if not has("triton"):
+        raise ValueError(needs(f"device={device!r}", "the package triton", "gpu"))
     if ":" in device and int(device[5:]) >= torch.cuda.device_count():
         count = torch.cuda.device_count()
         raise ValueError(f"device={device!r} is not there: torch sees {count} GPUs, from 0 on")
 
 
-def choose_device(device: str, n_values: int | None = None) -> torch.device:
+def choose_device(device: str, n_values: int | None = None) -> str:
     """The device for so many input values; "auto" takes a GPU where there is one and the data is large.
 
     Without a number of values it is taken to be large.
@@ -46,26 +48,31 @@ def choose_device(device: str, n_values: int | None = None) -> torch.device:
     check_device(device)
     if device == "auto":
         large = n_values is None or n_values >= AUTO_VALUES
-        usable = large and torch.cuda.is_available() and find_spec("triton") is not None
-        return torch.device("cuda" if usable else "cpu")
-    return torch.device(device)
+        return "cuda" if large and _has_gpu() else "cpu"
+    return device
 
 
-def prediction_device(device: str, n_values: int) -> torch.device:
+def _has_gpu() -> bool:
+    return has("torch") and has("triton") and require_torch("a GPU").cuda.is_available()
+
+
+def prediction_device(device: str, n_values: int) -> str:
     """Like `choose_device`, but the CPU where the GPU that a network was grown on is not there."""
     try:
         return choose_device(device, n_values)
     except ValueError:
-        return torch.device("cpu")
+        return "cpu"
 
 
 def choose_backend(device: str, n_values: int, n_threads: int) -> Backend:
     """The backend that grows a network from so many input values."""
     chosen = choose_device(device, n_values)
-    if chosen.type == "cpu":
+    if chosen == "cpu":
         from .backends import HostBackend
 
         return HostBackend(n_threads)
+    from torch import device as torch_device
+
     from .gpu.backend import DeviceBackend
 
-    return DeviceBackend(chosen)
+    return DeviceBackend(torch_device(chosen))

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .engine import training
 from .engine.native import native
 from .engine.sums import LOSSES
 from .kernels import reference
-from .network import NORM_EPSILON, Block, Layer
+from .network import NORM_EPSILON, Block, Head, Layer
 from .operators import OperatorSet
 from .scores import Loss, row_losses
 
@@ -123,10 +123,10 @@ class _Views:
 class Shape:
     """Where each parameter lies in the flat vector."""
 
-    def __init__(self, layers: Sequence[Layer], head: nn.Linear | Block, n_frozen: int) -> None:
+    def __init__(self, layers: Sequence[Layer], head: Head, n_frozen: int) -> None:
         self.sets = [block.operator_set for layer in layers for block in layer]
         self.widths = np.array([layer.n_neurons for layer in layers], np.int64)
-        self.n_features, self.n_outputs = _sizes(head)
+        self.n_features, self.n_outputs = head.weight.shape
         self.n_frozen = n_frozen
         self.head_set = head.operator_set if isinstance(head, Block) else None
         codes = LINEAR if self.head_set is None else self.head_set.codes
@@ -176,19 +176,18 @@ class Shape:
         self.head(decay)[0][:] = weight_decay
         return decay
 
-    def flatten(self, layers: Sequence[Layer], head: nn.Linear | Block) -> np.ndarray:
+    def flatten(self, layers: Sequence[Layer], head: Head) -> np.ndarray:
         theta = np.empty(self.size, np.float32)
         for views, layer in zip(self.blocks(theta), layers, strict=True):
             for view, block in zip(views, layer, strict=True):
-                view.weight[:], view.bias[:] = _array(block.weight), _array(block.bias)
-                view.scale[:], view.shift[:] = _array(block.norm.weight), _array(block.norm.bias)
+                view.weight[:], view.bias[:] = block.weight, block.bias
+                view.scale[:], view.shift[:] = block.norm.scale, block.norm.shift
         weight, bias = self.head(theta)
-        weight[:] = _array(head.weight) if isinstance(head, Block) else _array(head.weight).T
-        bias[:] = _array(head.bias)
+        weight[:], bias[:] = head.weight, head.bias
         return theta
 
     def restore(
-        self, theta: np.ndarray, moments: Sequence[Moments], layers: Sequence[Layer], head: nn.Linear | Block
+        self, theta: np.ndarray, moments: Sequence[Moments], layers: Sequence[Layer], head: Head
     ) -> None:
         statistics = iter(moments)
         for views, layer in zip(self.blocks(theta), layers, strict=True):
@@ -200,45 +199,25 @@ class Shape:
         assign_head(head, weight, bias)
 
 
-def _sizes(head: nn.Linear | Block) -> tuple[int, int]:
-    if isinstance(head, Block):
-        return head.n_inputs, head.n_neurons
-    return head.in_features, head.out_features
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
-def _copy(target: Tensor, values: np.ndarray) -> None:
-    target.data.copy_(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)))
-
-
 def assign_block(
     block: Block, weight: np.ndarray, bias: np.ndarray, scale: np.ndarray, shift: np.ndarray
 ) -> None:
     """Set a block's parameters."""
-    for tensor, values in (
-        (block.weight, weight),
-        (block.bias, bias),
-        (block.norm.weight, scale),
-        (block.norm.bias, shift),
-    ):
-        _copy(tensor, values)
+    with np.errstate(over="ignore"):  # what single precision does not hold is noticed later
+        block.weight[:], block.bias[:] = weight, bias
+        block.norm.scale[:], block.norm.shift[:] = scale, shift
 
 
 def assign_moments(block: Block, mean: np.ndarray, variance: np.ndarray) -> None:
     """Set the statistics that a block's batch norm predicts with."""
-    assert block.norm.running_mean is not None
-    assert block.norm.running_var is not None
-    _copy(block.norm.running_mean, mean)
-    _copy(block.norm.running_var, variance)
+    with np.errstate(over="ignore"):
+        block.norm.mean[:], block.norm.variance[:] = mean, variance
 
 
-def assign_head(head: nn.Linear | Block, weight: np.ndarray, bias: np.ndarray) -> None:
+def assign_head(head: Head, weight: np.ndarray, bias: np.ndarray) -> None:
     """Set a head from weights (features, outputs) and biases."""
-    _copy(head.weight, weight if isinstance(head, Block) else weight.T)
-    _copy(head.bias, bias)
+    with np.errstate(over="ignore"):
+        head.weight[:], head.bias[:] = weight, bias
 
 
 def choose_engine(

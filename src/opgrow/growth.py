@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
-from torch import nn
 
 from .backends import Backend, HostBackend, Part, Problem
 from .checkpoints import Journal
@@ -32,7 +30,8 @@ from .events import (
     StepFinished,
     StopGrowth,
 )
-from .network import Block, Layer, Network
+from .network import Block, Head, Layer, Linear, Network
+from .network.tensors import to_tensors
 from .scores import Score
 from .tuning import tune
 
@@ -43,7 +42,6 @@ __all__ = [
     "Method",
     "Part",
     "Problem",
-    "copy_layer",
     "fold_norm",
     "schedule",
 ]
@@ -91,7 +89,7 @@ class GrownLayer:
     """A finished layer, the head on top of it, and the score of the network with both."""
 
     layer: Layer
-    head: nn.Module
+    head: Head
     score: Score
 
     @property
@@ -132,7 +130,7 @@ class Growth(ABC):
         self.steps: list[GrowthStep] = []
         # What is kept so far: layers, their head and its score.
         self.layers: list[Layer] = []
-        self.head: nn.Module | None = None
+        self.head: Head | None = None
         self.score: Score | None = None
         self.full: str | None = None
 
@@ -284,7 +282,7 @@ class Growth(ABC):
         network = self._network(self.layers, self.head)
         criterion = self.settings.criterion
         result = tune(
-            self.backend.session(network.hidden, network.head, self._parts(), settings, criterion),
+            self.backend.session(network.layers, network.head, self._parts(), settings, criterion),
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
             lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
@@ -293,7 +291,7 @@ class Growth(ABC):
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
         if accepted:
-            self.layers, self.head, self.score = network.hidden, network.head, result.best
+            self.layers, self.head, self.score = network.layers, network.head, result.best
         self._record(
             GrowthStep(
                 "fine-tune",
@@ -312,22 +310,22 @@ class Growth(ABC):
             )
         )
 
-    def _network(self, layers: Sequence[Layer], head: nn.Module | None) -> Network:
+    def _network(self, layers: Sequence[Layer], head: Head | None) -> Network:
         """A network of copies, so that nothing tried later reaches what is kept."""
         assert head is not None
         network = Network(
             self.problem.n_inputs,
             self.problem.n_outputs,
-            [copy_layer(layer) for layer in layers],
+            [deepcopy(layer) for layer in layers],
             head_operators=head.operator_set if isinstance(head, Block) else None,
             broad=self.broad,
         )
-        network.head.load_state_dict(head.state_dict())
-        return network.eval()
+        network.head = deepcopy(head)
+        return network
 
     def _check_finite(self, network: Network, score: Score) -> None:
         """Refuse a network that cannot predict, which only values far from all others can bring about."""
-        if score.finite and all(tensor.isfinite().all() for tensor in network.state_dict().values()):
+        if score.finite and all(np.isfinite(array).all() for array in to_tensors(network).values()):
             return
         rows = "training" if self.problem.validation is None else "validation"
         raise NotFiniteError(
@@ -345,19 +343,12 @@ def schedule(settings: TuningSettings) -> str:
     return f"epochs {list(settings.epochs)}, dropout {settings.dropout}"
 
 
-def fold_norm(block: Block, head: nn.Linear) -> None:
+def fold_norm(block: Block, head: Linear) -> None:
     """Move a tuned block's scale and shift into the head, which computes the same from standard features.
 
     The block's features are the last inputs of the head.
     """
-    with torch.no_grad():
-        columns = head.weight[:, -block.n_neurons :]
-        head.bias.add_(columns @ block.norm.bias)
-        columns.mul_(block.norm.weight)
-        block.norm.weight.fill_(1.0)
-        block.norm.bias.zero_()
-
-
-def copy_layer(layer: Layer) -> Layer:
-    """A layer of its own parameters and statistics with the same values."""
-    return deepcopy(layer)
+    norm, rows = block.norm, head.weight[-block.n_neurons :]
+    head.bias += (norm.shift[:, None] * rows).sum(axis=0)
+    rows *= norm.scale[:, None]
+    norm.scale[:], norm.shift[:] = 1.0, 0.0

@@ -1,9 +1,10 @@
 """The operator library: what a Generalized Operational Perceptron can compute.
 
 A neuron combines input and weight with a *nodal* operator, reduces the results with a *pool* operator
-and applies an *activation*. Each operator is a plain torch function together with the facts that the
-rest of the package needs: its cost, and the integer code under which the compiled kernels know it
-(``None`` for operators registered by users, which run on the torch reference path).
+and applies an *activation*. An operator has the facts that the rest of the package needs: its cost, and the
+integer code under which the compiled kernels know it (``None`` for operators registered by users, which run
+by their torch function). The formulas of the built-in ones are in `opgrow.formulas`, and for torch in
+`opgrow.formulas_torch`, which is imported when the first of them is used.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor
+from . import formulas
+from .extras import require_torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = [
     "PERCEPTRON",
@@ -31,90 +37,88 @@ __all__ = [
     "unregister",
 ]
 
-#: Arguments of exp are kept in [-CLAMP, CLAMP], so that no operator overflows.
-CLAMP = 10.0
+
+@dataclass(frozen=True)
+class _Operator:
+    """What the three kinds share; ``registered`` is the torch function of an operator of a user."""
+
+    kind: ClassVar[str]
+    _formulas: ClassVar[Any]
+    name: str
+    flops: Any = 1
+    code: int | None = None
+    registered: Callable[..., Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The operator as a differentiable torch function."""
+        if self.registered is not None:
+            return self.registered
+        require_torch(f"The torch function of the {self.kind} operator {self.name!r}")
+        from .formulas_torch import FUNCTIONS
+
+        return FUNCTIONS[self.kind][self.name]
+
+    @property
+    def formula(self) -> Callable[..., Any]:
+        """The operator as a numpy function; only built-in operators have one."""
+        return self._formulas[self.name]
 
 
 @dataclass(frozen=True)
-class Nodal:
+class Nodal(_Operator):
     """psi(y, w): how one weight meets one input. ``flops`` counts one evaluation."""
 
-    name: str
-    function: Callable[[Tensor, Tensor], Tensor]
-    flops: int = 1
-    code: int | None = None
+    kind = "nodal"
+    _formulas = formulas.NODALS
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(_Operator):
     """rho over the inputs: maps (N, D, d) to (N, d). ``flops(D)`` counts one neuron."""
 
-    name: str
-    function: Callable[[Tensor], Tensor]
-    flops: Callable[[int], int] = lambda n_inputs: n_inputs
-    code: int | None = None
+    kind = "pool"
+    _formulas = formulas.POOLS
 
 
 @dataclass(frozen=True)
-class Activation:
+class Activation(_Operator):
     """f(x): elementwise. ``flops`` counts one evaluation."""
 
-    name: str
-    function: Callable[[Tensor], Tensor]
-    flops: int = 1
-    code: int | None = None
+    kind = "activation"
+    _formulas = formulas.ACTIVATIONS
 
 
 Operator = Nodal | Pool | Activation
 
-
-def _bounded_exp(x: Tensor) -> Tensor:
-    return torch.exp(x.clamp(-CLAMP, CLAMP))
-
-
-def _correlation1(z: Tensor) -> Tensor:
-    return (z[:, :-1] * z[:, 1:]).sum(dim=1)
-
-
-def _correlation2(z: Tensor) -> Tensor:
-    return (z[:, :-2] * z[:, 1:-1] * z[:, 2:]).sum(dim=1)
-
-
-def _pygop_dog(y: Tensor, w: Tensor) -> Tensor:
-    return w * y * _bounded_exp(-w * y.clamp(-CLAMP, CLAMP).square())
-
-
 # Costs follow the convention of the paper's Table of FLOPs: every elementary operation of the printed
 # formula counts once, guards do not count, and an activation of a perceptron counts 1.
 _NODALS = (
-    Nodal("multiplication", lambda y, w: w * y, 1, 0),
-    Nodal("exponential", lambda y, w: torch.expm1((w * y).clamp(-CLAMP, CLAMP)), 3, 1),
-    Nodal("harmonic", lambda y, w: torch.sin(w * y), 2, 2),
-    Nodal("quadratic", lambda y, w: w * y.square(), 2, 3),
-    Nodal("gaussian", lambda y, w: w * _bounded_exp(-w * y.square()), 5, 4),
-    Nodal("dog", lambda y, w: w * y * _bounded_exp(-w * y.square()), 6, 5),
-    Nodal("pygop_quadratic", lambda y, w: (w * y.clamp(-CLAMP, CLAMP)).square(), 2, 6),
-    Nodal("pygop_dog", _pygop_dog, 6, 7),
+    Nodal("multiplication", 1, 0),
+    Nodal("exponential", 3, 1),
+    Nodal("harmonic", 2, 2),
+    Nodal("quadratic", 2, 3),
+    Nodal("gaussian", 5, 4),
+    Nodal("dog", 6, 5),
+    Nodal("pygop_quadratic", 2, 6),
+    Nodal("pygop_dog", 6, 7),
 )
 _POOLS = (
-    Pool("sum", lambda z: z.sum(dim=1), lambda n: n, 0),
-    Pool("correlation1", _correlation1, lambda n: 2 * max(n - 1, 0), 1),
-    Pool("correlation2", _correlation2, lambda n: 3 * max(n - 2, 0), 2),
-    # torch.max, not amax: on ties the gradient goes to the first maximum alone.
-    Pool("maximum", lambda z: z.max(dim=1).values, lambda n: n - 1, 3),
+    Pool("sum", lambda n: n, 0),
+    Pool("correlation1", lambda n: 2 * max(n - 1, 0), 1),
+    Pool("correlation2", lambda n: 3 * max(n - 2, 0), 2),
+    Pool("maximum", lambda n: n - 1, 3),
 )
 _ACTIVATIONS = (
-    Activation("sigmoid", torch.sigmoid, 1, 0),
-    Activation("tanh", torch.tanh, 1, 1),
-    Activation("relu", torch.relu, 1, 2),
-    # log(1 + exp(-x)), with the minus sign of the paper's Table 1.
-    Activation("softplus", lambda x: -torch.nn.functional.logsigmoid(x), 4, 3),
-    Activation("inverse_absolute", lambda x: x / (1 + x.abs()), 3, 4),
-    # The paper prints exp(x) for x < 0, which jumps at 0; the usual ELU is meant.
-    Activation("elu", torch.nn.functional.elu, 3, 5),
-    Activation("pygop_softplus", lambda x: -torch.nn.functional.logsigmoid(x.clamp(-CLAMP, CLAMP)), 4, 6),
+    Activation("sigmoid", 1, 0),
+    Activation("tanh", 1, 1),
+    Activation("relu", 1, 2),
+    Activation("softplus", 4, 3),
+    Activation("inverse_absolute", 3, 4),
+    Activation("elu", 3, 5),
+    Activation("pygop_softplus", 4, 6),
     # Linear neurons: the memory of POPmem and the feature nodes of BLS. No library searches it.
-    Activation("identity", lambda x: x, 0, 7),
+    Activation("identity", 0, 7),
 )
 
 _REGISTRY: dict[str, dict[str, Operator]] = {
@@ -281,12 +285,13 @@ def register_nodal(name: str, function: Callable[[Tensor, Tensor], Tensor], *, f
     'cosine'
     >>> unregister("nodal", "cosine")
     """
+    torch = require_torch("Registering an operator")
 
     def trial(y: Tensor) -> tuple[Tensor, tuple[int, ...]]:
         weight = torch.linspace(-1.5, 1.5, y.shape[1] * 4, dtype=y.dtype).reshape(1, y.shape[1], 4)
         return function(y[:, :, None], weight), (*y.shape, 4)
 
-    return _register("nodal", Nodal(name, function, flops), trial)  # type: ignore[return-value]
+    return _register(Nodal(name, flops, registered=function), trial)  # type: ignore[return-value]
 
 
 def register_pool(
@@ -303,12 +308,13 @@ def register_pool(
     'mean'
     >>> unregister("pool", "mean")
     """
+    torch = require_torch("Registering an operator")
 
     def trial(y: Tensor) -> tuple[Tensor, tuple[int, ...]]:
         factors = torch.tensor([1.0, -0.5, 2.0], dtype=y.dtype)
         return function(y[:, :, None] * factors), (y.shape[0], 3)
 
-    return _register("pool", Pool(name, function, flops or (lambda n: n)), trial)  # type: ignore[return-value]
+    return _register(Pool(name, flops or (lambda n: n), registered=function), trial)  # type: ignore[return-value]
 
 
 def register_activation(name: str, function: Callable[[Tensor], Tensor], *, flops: int = 1) -> Activation:
@@ -326,7 +332,7 @@ def register_activation(name: str, function: Callable[[Tensor], Tensor], *, flop
     def trial(y: Tensor) -> tuple[Tensor, tuple[int, ...]]:
         return function(4 * y), tuple(y.shape)
 
-    return _register("activation", Activation(name, function, flops), trial)  # type: ignore[return-value]
+    return _register(Activation(name, flops, registered=function), trial)  # type: ignore[return-value]
 
 
 def unregister(kind: str, name: str) -> None:
@@ -336,18 +342,18 @@ def unregister(kind: str, name: str) -> None:
     del _REGISTRY[kind][name]
 
 
-def _register(
-    kind: str, operator: Operator, trial: Callable[[Tensor], tuple[Tensor, tuple[int, ...]]]
-) -> Operator:
-    name = operator.name
+def _register(operator: Operator, trial: Callable[[Tensor], tuple[Tensor, tuple[int, ...]]]) -> Operator:
+    kind, name = operator.kind, operator.name
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", name):
         raise ValueError(f"an operator's name is letters, digits and underscores, got {name!r}")
     if name in _REGISTRY[kind]:
         raise ValueError(f"{kind} operator {name!r} is already registered")
     if not callable(operator.flops) and (not isinstance(operator.flops, int) or operator.flops < 0):
         raise ValueError(f"flops of {kind} operator {name!r} must be a number, got {operator.flops!r}")
-    if not callable(operator.function):
-        raise TypeError(f"{kind} operator {name!r} needs a function, got {type(operator.function).__name__}")
+    if not callable(operator.registered):
+        given = type(operator.registered).__name__
+        raise TypeError(f"{kind} operator {name!r} needs a function, got {given}")
+    torch = require_torch("Registering an operator")
     generator = torch.Generator().manual_seed(0)
     for shape in ((5, 4), (3, 1), (1, 2)):
         for dtype in (torch.float32, torch.float64):
@@ -360,13 +366,15 @@ def _register(
 def _check_trial(
     kind: str, name: str, y: Tensor, trial: Callable[[Tensor], tuple[Tensor, tuple[int, ...]]]
 ) -> None:
+    import torch
+
     what = f"{kind} operator {name!r}"
     try:
         result, expected = trial(y)
     except Exception as error:
         raise ValueError(f"{what} failed on random input of shape {tuple(y.shape)}: {error}") from error
-    if not isinstance(result, Tensor) or tuple(result.shape) != expected:
-        given = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
+    if not isinstance(result, torch.Tensor) or tuple(result.shape) != expected:
+        given = tuple(result.shape) if isinstance(result, torch.Tensor) else type(result).__name__
         raise ValueError(f"{what} returned {given}, expected a tensor of shape {expected}")
     if result.dtype != y.dtype:
         raise ValueError(f"{what} returned {result.dtype} for {y.dtype} input; it must keep the data type")

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from .devices import check_device
+from .kernels.threads import default_threads
 
 __all__ = [
     "PARAMETERS",
@@ -110,7 +110,7 @@ PARAMETERS = {
     "device": """{"auto", "cpu", "cuda", "cuda:N"}
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None
-        Threads; None uses as many as torch does, -1 all cores.""",
+        Threads; None uses all cores, or as many as torch where it is imported; -1 all cores.""",
     "checkpoint_dir, checkpoint_seconds": """path and float, or None
         Folder in which the growth is saved after every step, and within long searches and tunings whenever
         so many seconds have passed. A later `fit` with the same data and parameters goes on from there, and
@@ -131,7 +131,7 @@ PARAMETERS = {
 _REST = """
     Attributes
     ----------
-    network_ : Network, a torch module
+    network_ : Network
     history_ : list of GrowthStep, everything that was tried
 
     Examples
@@ -241,7 +241,7 @@ def class_weights(
 def n_threads(n_jobs: Any) -> int:
     """The number of threads that ``n_jobs`` asks for."""
     if n_jobs is None:
-        return torch.get_num_threads()
+        return default_threads()
     if not is_integer(n_jobs) or (n_jobs < 1 and n_jobs != -1):
         raise ValueError(f"n_jobs must be None, -1 or an integer of at least 1, got {n_jobs!r}")
     if n_jobs == -1:

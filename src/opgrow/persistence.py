@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
-from safetensors import torch as safetensors_torch
+from safetensors import numpy as safetensors_numpy
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from . import record
 from .atomic import check_suffix, check_writable, write_atomically, write_together
-from .checksums import check_seal, is_sealed, seal, tensors_in
+from .checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from .data import TableEncoder
+from .network.tensors import to_tensors
 
 __all__ = [
     "ModelFile",
@@ -47,6 +47,8 @@ KEY = "opgrow"
 _MAX_HEADER = 2 * record.MAX_TEXT
 #: Tensors of a file at most: seven for each block, and some of the network.
 _MAX_TENSORS = 7 * record.MAX_BLOCKS + 50
+#: Data types of tensors, as files and as numpy name them.
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
 #: Longest explanation of what is wrong with a file.
 _MAX_WHY = 300
 
@@ -123,22 +125,21 @@ def save(
     if target is not None:
         description["target"] = str(target)
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
-    state = estimator.network_.state_dict()
-    tensors = {key: value.detach().cpu().contiguous() for key, value in state.items()}
+    tensors = to_tensors(estimator.network_)
     if estimator.sample_ is not None:
-        tensors["sample"] = torch.from_numpy(np.ascontiguousarray(estimator.sample_))
+        tensors["sample"] = np.ascontiguousarray(estimator.sample_)
     write_atomically(path, packed(text, tensors))
 
 
-def packed(text: str, tensors: Mapping[str, torch.Tensor]) -> bytes:
+def packed(text: str, tensors: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of a model file: a JSON object as text, its checksum, and tensors."""
-    sealed = seal(text, tensors_in(safetensors_torch.save(dict(tensors))))
+    sealed = seal(text, tensors_in(safetensors_numpy.save(dict(tensors))))
     if len(sealed) > record.MAX_TEXT:
         raise ValueError(
             f"The description of this model has {len(sealed)} characters, and a file holds "
             f"{record.MAX_TEXT}: shorten the names of its features or classes."
         )
-    return safetensors_torch.save(dict(tensors), metadata={KEY: sealed})
+    return safetensors_numpy.save(dict(tensors), metadata={KEY: sealed})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -207,23 +208,19 @@ def _check_header(path: Path) -> None:
 
 def _read(path: Path) -> ModelFile:
     _check_header(path)
-    with safe_open(path, framework="pt") as file:
+    with safe_open(path, framework="np") as file:
         text = (file.metadata() or {}).get(KEY)
         if text is None:
             raise ValueError("it has no description of an opgrow model")
         names = list(file.keys())
         if len(names) > _MAX_TENSORS:
             raise ValueError(f"it has {len(names)} tensors, and at most {_MAX_TENSORS} are allowed")
-        slices = ((name, file.get_slice(name)) for name in names)
-        about = {name: (found.get_dtype(), found.get_shape()) for name, found in slices}
-        views = {name: file.get_tensor(name) for name in names}
-        if is_sealed(text):
-            _check(text, about, views)
-        data = record.parse(text)
-        record.check_tensors(data, about)
-        # Clones, because what the file hands out is a view of it, and ends when somebody shortens the file.
-        tensors = {name: view.clone() for name, view in views.items()}
-    estimator = record.restore(data, tensors)
+    tensors = tensors_in(path.read_bytes())
+    if is_sealed(text):
+        _check(text, tensors)
+    data = record.parse(text)
+    record.check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
+    estimator = record.restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
     encoder = None
     if data.get("table") is not None:
         encoder = TableEncoder.from_dict(data["table"])
@@ -231,15 +228,22 @@ def _read(path: Path) -> ModelFile:
     return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
 
 
-def _check(text: str, about: Mapping[str, tuple[str, list[int]]], views: Mapping[str, torch.Tensor]) -> None:
-    """Compare a file with its checksum; its tensors are looked at one by one, where they are."""
-    tensors = (
-        (name, *about[name], view.reshape(-1).view(torch.uint8).numpy()) for name, view in views.items()
-    )
+def _check(text: str, tensors: list[Tensor]) -> None:
+    """Compare a file with its checksum."""
     try:
         check_seal(text, tensors)
     except ValueError as error:
         raise ValueError(f"it is damaged ({error})") from error
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """A tensor of a file, of a type that `opgrow.record` has accepted; bfloat16 becomes single precision."""
+    _, dtype, shape, data = tensor
+    if dtype != "BF16":
+        return np.frombuffer(data, _TYPES[dtype]).reshape(shape)
+    # Its 16 bits are the upper half of those of single precision.
+    upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
+    return upper.view(np.float32).reshape(shape)
 
 
 def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:

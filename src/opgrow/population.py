@@ -15,7 +15,6 @@ from functools import partial
 from threading import Event
 
 import numpy as np
-from torch import nn
 
 from .checkpoints import Draft, Interrupted
 from .cluster import n_workers, spread
@@ -34,7 +33,7 @@ from .engines import (
 )
 from .errors import NotFiniteError
 from .kernels.threads import stream
-from .network import Block, Layer
+from .network import Block, Head, Layer, Linear
 from .operators import OperatorSet
 from .population_torch import train_batched
 from .scores import CRITERIA, Score
@@ -88,7 +87,7 @@ class Trained:
 
     outcome: Outcome
     block: Block
-    head: nn.Linear | Block
+    head: Head
 
 
 @dataclass
@@ -268,11 +267,11 @@ def flat_start(shape: Shape, start: Start) -> np.ndarray:
 Result = tuple[Score, int, int, int, np.ndarray]
 
 
-def modules_of(member: Member, start: Start) -> tuple[Block, nn.Linear | Block, Shape]:
+def modules_of(member: Member, start: Start) -> tuple[Block, Head, Shape]:
     """An untrained candidate, and where its parameters lie in a flat vector."""
     (n_inputs, n_neurons), (n_features, n_outputs) = start.hidden.shape, start.head.shape
     block = Block(n_inputs, n_neurons, member.hidden)
-    head: nn.Linear | Block = nn.Linear(n_features, n_outputs)
+    head: Head = Linear(n_features, n_outputs)
     if member.head is not None:
         head = Block(n_features, n_outputs, member.head, norm=None)
     return block, head, Shape([Layer([block])], head, n_features - n_neurons)

@@ -6,7 +6,6 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Number
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .extras import loaded_torch
 from .ranks import Alone
 from .scaling import Ranges, Scaling
 
@@ -46,7 +46,7 @@ _ALONE = Alone()
 
 def as_array(data: Any) -> Any:
     """Torch tensors as numpy arrays; everything else unchanged, but for what would be misread."""
-    torch = sys.modules.get("torch")  # who has a tensor has imported it
+    torch = loaded_torch()
     if torch is not None and isinstance(data, torch.Tensor):
         data = data.detach().cpu()
         return (data.float() if data.dtype == torch.bfloat16 else data).numpy()

@@ -1,4 +1,4 @@
-"""What fits share with the process they run in: settings and random numbers of torch, threads, and locks.
+"""What fits share with the process they run in: settings of torch, threads, and locks.
 
 Fits run at the same time in threads, and processes fork while they do. A child has only the thread that
 forked: a lock that another one held would stay closed for ever, and OpenMP would wait for threads that are
@@ -12,11 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import torch
-
+from .extras import loaded_torch
 from .kernels import threads
 
-__all__ = ["full_single_precision", "torch_random_state_kept"]
+__all__ = ["full_single_precision"]
 
 Undo = Callable[[], None]
 
@@ -46,25 +45,20 @@ class _Shared:
                     self.undo()
 
 
-def _keep_random_state() -> Undo:
-    state = torch.get_rng_state()
-    return lambda: torch.set_rng_state(state)
-
-
 def _set_precision() -> Undo:
+    import torch
+
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     return lambda: torch.set_float32_matmul_precision(before)
 
 
-#: Torch's global random numbers go on afterwards as if nothing had been drawn.
-torch_random_state_kept = _Shared(_keep_random_state)
 #: Products in full single precision, whatever the process has set for its own.
 full_single_precision = _Shared(_set_precision)
 
 
 def _locks() -> tuple[threading.Lock, ...]:
-    return threads._limits.lock, torch_random_state_kept.lock, full_single_precision.lock
+    return threads._limits.lock, full_single_precision.lock
 
 
 def _close_locks() -> None:
@@ -79,7 +73,9 @@ def _open_locks() -> None:
 
 def _begin_child() -> None:
     _open_locks()
-    torch.set_num_threads(1)
+    torch = loaded_torch()
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,7 +6,7 @@ anything allocate: sizes are first compared with the tensors that the file reall
 becomes one ValueError that says what; `opgrow.persistence` adds which file it was.
 
 The text is bounded, too, because parsed JSON takes up to thirty times as much memory, and so are layers and
-blocks, because a module of torch takes many times as much memory and time as its few numbers.
+blocks, because an object takes many times as much memory and time as its few numbers.
 
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
@@ -28,7 +28,6 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
-import torch
 from sklearn.base import ClassifierMixin, is_classifier
 
 from . import estimators
@@ -36,6 +35,7 @@ from ._version import __version__
 from .checksums import is_sealed
 from .events import GrowthStep
 from .network import NORMALIZATIONS, Block, Layer, Network
+from .network.tensors import from_tensors
 from .operators import OperatorSet, registered
 from .scores import Score
 from .search import Candidate
@@ -321,7 +321,7 @@ def _check_block(block: Any, where: str) -> tuple[int, int]:
     return _size(block, "n_inputs", where), _size(block, "n_neurons", where)
 
 
-def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
+def restore(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     """The fitted estimator, from a record that `check_tensors` has accepted and its tensors."""
     cls = _estimator_class(record)
     name = cls.__name__
@@ -347,7 +347,7 @@ def restore(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.history_ = [_step(step) for step in _of_type(record, "history", list)]
     sample = tensors.pop("sample", None)
-    estimator.sample_ = None if sample is None else sample.numpy()
+    estimator.sample_ = None if sample is None else np.array(sample, sample.dtype.newbyteorder("="))
     estimator.network_ = _network(record, tensors)
     return estimator
 
@@ -362,46 +362,21 @@ def _classifies(record: dict[str, Any]) -> bool:
     return issubclass(_estimator_class(record), ClassifierMixin)
 
 
-def _network(record: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Network:
+def _network(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Network:
     bound, head = record.get("input_bound"), record["head"]
     if bound is not None:
-        bound = _number(bound, "bound of the inputs")  # a float, as torch takes no integers of any size
+        bound = _number(bound, "bound of the inputs")  # a float, as numpy takes no integers of any size
         _require(0 < bound < math.inf, f"'input_bound' is {bound!r}, expected a positive number or null")
-    constants: dict[str, Any] = {"input_bound": bound}
-    # On the meta device nothing is allocated or drawn at random; the file's tensors then take their places.
-    with torch.device("meta"):
-        layers = [Layer([_block(block) for block in layer]) for layer in record["layers"]]
-        if not _classifies(record):
-            constants |= {name: torch.empty(record["n_outputs"]) for name in ("output_mean", "output_scale")}
-        network = Network(
-            record["n_inputs"],
-            record["n_outputs"],
-            layers,
-            **constants,
-            head_operators=None if head is None else OperatorSet(*head),
-            broad=record["broad"],
-        )
-    _assign(network, tensors)
-    for name in ("input_low", "input_high", "output_low", "output_high"):
-        setattr(network, name, tensors.get(name))
-    for block in (block for layer in layers for block in layer if not block.has_bias):
-        block.bias = torch.zeros_like(block.bias, device="cpu", dtype=block.weight.dtype)  # not in the file
-    return network.eval()
-
-
-def _assign(network: Network, tensors: dict[str, torch.Tensor]) -> None:
-    """Give a network its tensors, of which `check_tensors` has seen that they are all there.
-
-    What torch offers looks at every tensor for every module, which takes minutes for thousands of blocks.
-    """
-    for path, module in network.named_modules():
-        prefix = f"{path}." if path else ""
-        for name, parameter in module.named_parameters(recurse=False):
-            given = torch.nn.Parameter(tensors[prefix + name], requires_grad=parameter.requires_grad)
-            setattr(module, name, given)
-        for name, _ in module.named_buffers(recurse=False):
-            if prefix + name in tensors:  # the zeros of a block without bias are not
-                setattr(module, name, tensors[prefix + name])
+    network = Network(
+        record["n_inputs"],
+        record["n_outputs"],
+        [Layer([_block(block) for block in layer]) for layer in record["layers"]],
+        input_bound=bound,
+        head_operators=None if head is None else OperatorSet(*head),
+        broad=record["broad"],
+    )
+    from_tensors(network, tensors)
+    return network
 
 
 def _block(data: dict[str, Any]) -> Block:

@@ -99,7 +99,7 @@ def plan_fit(
     n_networks = estimator._n_networks(n_rows)
     train, held = _division(estimator.validation_fraction, n_rows, n_networks, n_held)
     device = choose_device(estimator.device, n_rows * n_features)
-    side_by_side = min(n_networks, settings.n_threads) if device.type == "cpu" else 1
+    side_by_side = min(n_networks, settings.n_threads) if device == "cpu" else 1
     within = settings.n_threads if n_networks == 1 else 1
     sizes = Sizes(train, held, n_features, n_outputs, within)
     member = estimator._complete(estimator._member(settings, 0, n_networks), _shapes(sizes))
@@ -116,7 +116,7 @@ def plan_fit(
         largest = n_parameters(student, estimator._method, n_features, n_outputs)
     if settings.max_parameters is not None:
         largest = min(largest, settings.max_parameters)
-    if device.type != "cpu":
+    if device != "cpu":
         growth = 0
     codes_and_weights = n_rows * DOUBLE * (3 + n_networks)  # weights, codes, and rows of each division
     columns = max(n_features, n_outputs)

@@ -19,6 +19,7 @@ import numpy as np
 from .algebra import Array, algebra_of
 from .cache import Reservation, reserve
 from .engine.native import native
+from .kernels import compiled_features
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
 
@@ -181,15 +182,10 @@ def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
         if whole is not None:
             return
         out[[s.codes is not None for s in draw.sets]] = found
-    import torch
-
-    from .kernels import reference
-
-    with torch.no_grad():  # a custom operator is a function of tensors
-        tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), torch.zeros(draw.weight.shape[1])
-        for j, operator_set in enumerate(draw.sets):
-            if operator_set.codes is None:
-                out[j] = reference.features(*tensors, operator_set).numpy().T
+    nothing = np.zeros(draw.weight.shape[1], np.float32)
+    for j, operator_set in enumerate(draw.sets):
+        if operator_set.codes is None:
+            out[j] = compiled_features(x, draw.weight, nothing, operator_set).T
 
 
 def chunks(n_rows: int, columns: int) -> list[slice]:

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from torch import nn
 
 from .checkpoints import Draft
 from .engine.native import native
 from .engines import Moments, Shape, TuningData, TuningSettings, choose_engine, fill
 from .kernels import compiled_features
-from .network import NORM_EPSILON, Block, Layer
+from .network import NORM_EPSILON, Head, Layer
 from .operators import OperatorSet
 from .scores import Score, evaluate
 
@@ -200,7 +199,7 @@ class FlatParameters:
     """
 
     layers: Sequence[Layer]
-    head: nn.Linear | Block
+    head: Head
     shape: Shape
     theta: np.ndarray
     engine: Any
@@ -239,7 +238,7 @@ class HostSession(FlatParameters):
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         train: TuningData,
         validation: TuningData | None,
         settings: TuningSettings,

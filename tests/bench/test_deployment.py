@@ -60,18 +60,18 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
 
 def test_without_a_compiler_one_line_says_so(small, monkeypatch, tmp_path):
     monkeypatch.setattr(deployment, "find_compiler", lambda: None)
-    monkeypatch.setattr(deployment, "find_spec", lambda name: None if name == "onnxruntime" else object())
+    monkeypatch.setattr(deployment, "has", lambda name: name != "onnxruntime")
     found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
     assert {row.runtime for row in found.rows} == {"PyTorch", "predict, Python"}
     assert found.skipped == [
         "C: no C compiler was found; install gcc or clang, or set CC",
-        'onnxruntime: it is not installed; pip install "opgrow[onnx]"',
+        "This peer needs onnxruntime: pip install 'opgrow[onnx]'",
     ]
 
 
 @needs_compiler
 def test_what_is_not_installed_or_does_not_compile_is_named(small, monkeypatch, tmp_path):
-    monkeypatch.setattr(deployment, "find_spec", lambda name: None if name != "m2cgen" else object())
+    monkeypatch.setattr(deployment, "has", lambda name: name == "m2cgen")
     monkeypatch.setattr(deployment, "_TWO", "int model_predict(const double *x) { return nothing; }")
     pytest.importorskip("m2cgen")
     found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)

@@ -1,4 +1,4 @@
-"""Prediction of whole networks against the torch module in double precision."""
+"""Prediction of whole networks against torch in double precision."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import torch
 
+from networks import in_double
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
 
@@ -16,54 +16,48 @@ TANH = OperatorSet("multiplication", "sum", "tanh")
 
 def network_of(layers, n_inputs, n_outputs, seed=0, **options):
     """A network of random parameters and statistics; a layer is a list of (set, neurons, inputs, norm)."""
-    torch.manual_seed(seed)
-    modules = [
+    plain = [
         Layer([Block(i, d, s, norm=norm, bias=norm != "unit") for s, d, i, norm in layer]) for layer in layers
     ]
-    network = Network(n_inputs, n_outputs, modules, **options).eval()
-    with torch.no_grad():
-        for tensor in network.parameters():
-            tensor.uniform_(-0.4, 0.4)
-        for layer in network.hidden:
-            for block in layer:
-                if block.norm is not None:
-                    block.norm.running_mean.uniform_(-0.5, 0.5)
-                    block.norm.running_var.uniform_(0.3, 2.0)
+    network, rng = Network(n_inputs, n_outputs, plain, **options), np.random.default_rng(seed)
+
+    def draw(array, low, high):
+        array[...] = rng.uniform(low, high, array.shape)
+
+    for block in [*(block for layer in plain for block in layer), network.head]:
+        draw(block.weight, -0.4, 0.4)
+        if getattr(block, "has_bias", True):
+            draw(block.bias, -0.4, 0.4)
+        if getattr(block, "norm", None) is not None:
+            draw(block.norm.scale, -0.4, 0.4)
+            draw(block.norm.shift, -0.4, 0.4)
+            draw(block.norm.mean, -0.5, 0.5)
+            draw(block.norm.variance, 0.3, 2.0)
     return network
 
 
 def arrays_of(network):
-    def array(tensor):
-        return None if tensor is None else tensor.detach().numpy()
-
     def block_arrays(block):
-        moments = None
-        if block.norm is not None:
-            norm = block.norm
-            parts = norm.running_mean, norm.running_var, norm.weight, norm.bias
-            moments = np.stack([array(part) for part in parts])
+        moments, norm = None, block.norm
+        if norm is not None:
+            moments = np.stack([norm.mean, norm.variance, norm.scale, norm.shift])
         codes = block.operator_set.codes
-        return BlockArrays(codes, array(block.weight), array(block.bias), block.normalization, moments)
+        return BlockArrays(codes, block.weight, block.bias, block.normalization, moments)
 
     head = network.head
     return NetworkArrays(
         network.n_inputs,
-        [[block_arrays(block) for block in layer] for layer in network.hidden],
-        block_arrays(head) if isinstance(head, Block) else (array(head.weight).T, array(head.bias)),
-        array(network.input_mean),
-        array(network.input_scale),
+        [[block_arrays(block) for block in layer] for layer in network.layers],
+        block_arrays(head) if isinstance(head, Block) else (head.weight, head.bias),
+        network.input_mean,
+        network.input_scale,
         network.input_bound,
-        array(network.output_scale),
-        array(network.output_mean),
-        array(network.output_low),
-        array(network.output_high),
+        network.output_scale,
+        network.output_mean,
+        network.output_low,
+        network.output_high,
         network.broad,
     )
-
-
-def wanted(network, x):
-    with torch.no_grad():
-        return network.double()(torch.from_numpy(x).double()).numpy()
 
 
 def check(engine, network, n_inputs, tolerance=2e-5):
@@ -71,7 +65,7 @@ def check(engine, network, n_inputs, tolerance=2e-5):
     compiled = CompiledNetwork(arrays_of(network))
     x = rng.normal(3, 2, (300, n_inputs))
     found = engine.predict(compiled, x)
-    exact = wanted(network, x)
+    exact = in_double(network, x)
     scale = max(np.abs(exact).max(), 1e-3)
     assert np.abs(found - exact).max() <= tolerance * scale
     singles = x.astype(np.float32)
@@ -82,8 +76,8 @@ def check(engine, network, n_inputs, tolerance=2e-5):
 
 
 STANDARD = {
-    "input_mean": torch.linspace(1, 4, 6, dtype=torch.float64),
-    "input_scale": torch.linspace(1.0, 3.0, 6, dtype=torch.float64),
+    "input_mean": np.linspace(1, 4, 6),
+    "input_scale": np.linspace(1.0, 3.0, 6),
 }
 CASES = {
     "one layer": ([[(OperatorSet("exponential", "correlation1", "tanh"), 13, 6, "batch")]], {}),
@@ -102,10 +96,10 @@ CASES = {
         {
             **STANDARD,
             "input_bound": 3.0,
-            "output_mean": torch.tensor([2.0, 3.0, -1.0]),
-            "output_scale": torch.tensor([10.0, 0.1, 2.0]),
-            "output_low": torch.tensor([-1.0, 2.9, -2.0]),
-            "output_high": torch.tensor([4.0, 3.1, 2.0]),
+            "output_mean": np.array([2.0, 3.0, -1.0]),
+            "output_scale": np.array([10.0, 0.1, 2.0]),
+            "output_low": np.array([-1.0, 2.9, -2.0]),
+            "output_high": np.array([4.0, 3.1, 2.0]),
         },
     ),
     "head of neurons": (

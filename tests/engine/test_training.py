@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from networks import as_modules, with_random_parameters
 from opgrow import Block, Layer, OperatorSet, engines
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
+from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.scores import row_losses
 
@@ -31,18 +33,14 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
 
 def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
     """Layers with the given operator sets (a list for each layer), and a head, with random parameters."""
-    generator = torch.Generator().manual_seed(seed)
     layers = []
     for blocks in sets:
         layers.append(Layer([Block(n_inputs, width, s) for s in blocks]))
         n_inputs = layers[-1].n_neurons
-    head = nn.Linear(n_frozen + n_inputs, n_outputs)
+    head = Linear(n_frozen + n_inputs, n_outputs)
     if head_set is not None:
         head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
-    with torch.no_grad():
-        for parameter in (*(p for layer in layers for p in layer.parameters()), *head.parameters()):
-            parameter.copy_(torch.rand(parameter.shape, generator=generator) * 2 - 1)
-    return layers, head
+    return with_random_parameters(layers, head, seed)
 
 
 def flat(layers, head, n_frozen):
@@ -54,6 +52,7 @@ def flat(layers, head, n_frozen):
 
 def exact_gradient(layers, head, rows, loss, weight_decay=0.0):
     """Gradient of the loss plus decay in double precision as a flat vector, and the largest of each part."""
+    layers, head = as_modules(layers, head)
     layers, head = [layer.double().train() for layer in layers], head.double()
     x, frozen, target, weight = (
         torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)
@@ -64,11 +63,11 @@ def exact_gradient(layers, head, rows, loss, weight_decay=0.0):
     value.backward()
     groups = []
     for layer in layers:
-        for block in layer:
+        for block in layer.blocks:
             groups += [block.weight.grad + weight_decay * block.weight.detach()]
             groups += [block.bias.grad, block.norm.weight.grad, block.norm.bias.grad]
     decayed = head.weight.grad + weight_decay * head.weight.detach()
-    groups += [decayed if isinstance(head, Block) else decayed.T, head.bias.grad]
+    groups += [decayed.T if isinstance(head, nn.Linear) else decayed, head.bias.grad]
     parts = [group.reshape(-1).numpy() for group in groups]
     scale = np.repeat([np.abs(p).max() for p in parts], [p.size for p in parts])
     return np.concatenate(parts), scale, value.item()
@@ -96,10 +95,10 @@ def assert_gradients(engine, sets, rows, loss="cross_entropy", weight_decay=0.0,
 
 def well_conditioned(sets, rows, **shape):
     """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
-    layers, _ = network(sets, n_inputs=rows.x.shape[1], **shape)
+    layers, _ = as_modules(*network(sets, n_inputs=rows.x.shape[1], **shape))
     x = torch.from_numpy(rows.x).double()
     for layer in layers:
-        raws = torch.cat([block.double().features(x) for block in layer], dim=1)
+        raws = torch.cat([block.double().features(x) for block in layer.blocks], dim=1)
         spread = raws.std(dim=0)
         standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
         if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
@@ -166,7 +165,7 @@ def test_moments_of_an_epoch_are_those_of_all_its_rows(engine):
     rows = data(n=96)
     known, shape, state = flat(*network([[HARMONIC]]), 2)
     block = network([[HARMONIC]])[0][0].blocks[0]
-    raw = block.features(torch.from_numpy(rows.x)).detach().numpy()
+    raw = block.features(rows.x)
     batches = np.arange(96), np.arange(0, 97, 32)
     engine.train_epoch(shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.0, 1)
     np.testing.assert_allclose(state.moments[0], raw.mean(axis=0), rtol=1e-4, atol=1e-5)

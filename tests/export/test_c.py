@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 import opgrow
+from networks import in_double
 from opgrow import Block, Layer, Network, OperatorSet, export_c, persistence
 from opgrow.cli import app
 from opgrow.export.c_size import c_size
@@ -41,7 +41,7 @@ NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 def as_regressor(network: Network) -> Any:
     """An estimator around a network that was not fitted."""
     estimator = opgrow.HeMLRNRegressor()
-    estimator.network_, estimator.n_features_in_ = network.eval(), network.n_inputs
+    estimator.network_, estimator.n_features_in_ = network, network.n_inputs
     estimator.n_targets_, estimator.single_target_ = network.n_outputs, False
     return estimator
 
@@ -50,33 +50,28 @@ def showing(n_inputs: int, blocks: list[Block], **constants: Any) -> Network:
     """A network whose outputs are the features of its blocks."""
     layer = Layer(blocks)
     network = Network(n_inputs, layer.n_neurons, [layer], **constants)
-    with torch.no_grad():
-        network.head.weight.copy_(torch.eye(layer.n_neurons))
-        network.head.bias.zero_()
+    network.head.weight[:] = np.eye(layer.n_neurons)
     return network
 
 
 def randomise(block: Block, generator: torch.Generator, size: float = 0.7) -> Block:
-    def normal(like: torch.Tensor, spread: float = 1.0, centre: float = 0.0) -> torch.Tensor:
-        return centre + spread * torch.randn(like.shape, generator=generator)
+    def normal(like: np.ndarray, spread: float = 1.0, centre: float = 0.0) -> np.ndarray:
+        return centre + spread * torch.randn(like.shape, generator=generator).numpy()
 
-    with torch.no_grad():
-        block.weight.copy_(normal(block.weight, size))
-        if block.has_bias:
-            block.bias.copy_(normal(block.bias, 0.3))
-        if block.norm is not None:
-            block.norm.running_mean.copy_(normal(block.norm.running_mean, 0.2))
-            block.norm.running_var.copy_(normal(block.norm.running_var).square() + 0.5)
-            block.norm.weight.copy_(normal(block.norm.weight, 0.2, 1.0))
-            block.norm.bias.copy_(normal(block.norm.bias, 0.2))
+    block.weight[:] = normal(block.weight, size)
+    if block.has_bias:
+        block.bias[:] = normal(block.bias, 0.3)
+    if block.norm is not None:
+        block.norm.mean[:] = normal(block.norm.mean, 0.2)
+        block.norm.variance[:] = normal(block.norm.variance) ** 2 + 0.5
+        block.norm.scale[:] = normal(block.norm.scale, 0.2, 1.0)
+        block.norm.shift[:] = normal(block.norm.shift, 0.2)
     return block
 
 
 def expected_outputs(network: Network, x: np.ndarray) -> np.ndarray:
     """The network in double precision, by the reference formulas."""
-    exact = deepcopy(network).double()
-    with torch.no_grad():
-        return exact(torch.from_numpy(np.asarray(x, np.float32)).double()).numpy()
+    return in_double(network, np.asarray(x, np.float32))
 
 
 # --- the numbers ---
@@ -131,10 +126,9 @@ def test_the_sets_tested_here_are_those_of_the_libraries() -> None:
 def normalised(blocks: list[Block], x: np.ndarray) -> list[Block]:
     """Blocks whose batch norms know the features of given rows, as those of a fitted network do."""
     for block in blocks:
-        with torch.no_grad():
-            features = deepcopy(block).double().features(torch.from_numpy(x).double())
-            block.norm.running_mean.copy_(features.mean(dim=0))
-            block.norm.running_var.copy_(features.var(dim=0, correction=0).clamp(min=0.01))
+        features = block.features(x).astype(np.float64)
+        block.norm.mean[:] = features.mean(axis=0)
+        block.norm.variance[:] = features.var(axis=0).clip(min=0.01)
     return blocks
 
 
@@ -145,14 +139,15 @@ def test_every_operator_set_says_the_same_in_c(
 ) -> None:
     monkeypatch.setattr(opgrow.export.heads, "PENALTIES", ())  # the head shows each set by itself
     generator = torch.Generator().manual_seed(n_inputs)
-    mean, scale = torch.randn(n_inputs, generator=generator), torch.rand(n_inputs, generator=generator) + 0.5
-    x = torch.randn(60, n_inputs, generator=generator)
-    raw, networks, files = (mean + scale * x).numpy(), {}, []
+    mean = torch.randn(n_inputs, generator=generator).numpy()
+    scale = torch.rand(n_inputs, generator=generator).numpy() + 0.5
+    x = torch.randn(60, n_inputs, generator=generator).numpy()
+    raw, networks, files = mean + scale * x, {}, []
     for pool in registered("pool"):  # a head that shows all sets at once would be a large matrix
         sets = [s for s in ALL_SETS if s.pool == pool]
         if n_inputs < 3:  # where pools are what may go wrong
             sets = [s for s in sets if s.activation in ("identity", "tanh")]
-        blocks = normalised([randomise(Block(n_inputs, 1, s), generator, 0.4) for s in sets], x.numpy())
+        blocks = normalised([randomise(Block(n_inputs, 1, s), generator, 0.4) for s in sets], x)
         networks[pool] = showing(n_inputs, blocks, input_mean=mean, input_scale=scale)
         files += [tmp_path / f"{pool}.c", tmp_path / f"{pool}_fixed.c"]
         as_regressor(networks[pool]).export_c(files[-2])
@@ -162,7 +157,7 @@ def test_every_operator_set_says_the_same_in_c(
     library = Library(files, "-O0")
     for pool, network in networks.items():
         expected = expected_outputs(network, raw)
-        names = [str(block.operator_set) for block in network.hidden[0]]
+        names = [str(block.operator_set) for block in network.layers[0]]
         largest = np.maximum(1, np.abs(expected).max(axis=0))
         # Steep operators enlarge the rounding of 16-bit inputs, so single rows may be off by more.
         for name, order, bound in ((pool, np.inf, 1e-5), (f"{pool}_fixed", 2, 5e-3)):
@@ -187,6 +182,9 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
     def finished(network: Network) -> Network:
         if isinstance(network.head, Block):
             randomise(network.head, generator)
+        else:
+            network.head.weight[:] = torch.randn(network.head.weight.shape, generator=generator).numpy()
+            network.head.bias[:] = torch.randn(network.n_outputs, generator=generator).numpy()
         return network
 
     first = [
@@ -201,12 +199,12 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
     width = sum(one.n_neurons for one in first)
     deep = [Layer([block(width, 6, tanh), block(width, 2, relu)]), Layer([block(8, 5, linear, norm=None)])]
     constants = {
-        "output_mean": torch.tensor([100.0, -3.0]),
-        "output_scale": torch.tensor([20.0, 0.5]),
+        "output_mean": np.array([100.0, -3.0]),
+        "output_scale": np.array([20.0, 0.5]),
     }
     networks = {
         "blocks": showing(5, first),
-        "deep": Network(5, 2, [Layer(first), *deep], **constants),
+        "deep": finished(Network(5, 2, [Layer(first), *deep], **constants)),
         "gop": finished(Network(5, 2, [Layer(first)], head_operators=tanh, **constants)),
         "broad": Network(
             5,
@@ -225,12 +223,14 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
                 Layer([block(9, 6, tanh_sum, norm=None), block(16, 4, tanh_sum, norm=None)]),
             ],
             broad=True,
-            input_mean=torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]),
+            input_mean=np.array([1.0, 2.0, 3.0, 4.0, 5.0]),
             **constants,
         ),
         "shallow": Network(5, 3),
         "single": Network(5, 1, [Layer([block(5, 1, relu, norm=None)])]),
     }
+    for name in ("broad", "wide", "shallow", "single"):
+        finished(networks[name])
     x = torch.randn(50, 5, generator=generator).numpy()
     files = []
     for name, network in networks.items():
@@ -250,7 +250,8 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
 @needs_compiler
 def test_rows_of_zeros_have_a_unit_norm_of_zero(tmp_path: Path) -> None:
     relu = OperatorSet("multiplication", "sum", "relu")
-    model = as_regressor(showing(3, [Block(3, 4, relu, norm="unit", bias=False)]))
+    block = randomise(Block(3, 4, relu, norm="unit", bias=False), torch.Generator().manual_seed(0))
+    model = as_regressor(showing(3, [block]))
     files = [tmp_path / "unit.c", tmp_path / "fixed.c"]
     model.export_c(files[0])
     model.export_c(files[1], arithmetic="integer", calibration=np.eye(3), min_agreement=0)
@@ -263,9 +264,9 @@ def test_rows_of_zeros_have_a_unit_norm_of_zero(tmp_path: Path) -> None:
 def test_a_large_mean_with_a_small_deviation_keeps_its_digits(tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     tanh = OperatorSet("multiplication", "sum", "tanh")
-    mean, scale = torch.tensor([1000.123456, 5e6 + 0.3], dtype=torch.float64), torch.tensor([0.01, 3.0])
+    mean, scale = np.array([1000.123456, 5e6 + 0.3]), np.array([0.01, 3.0])
     network = showing(2, [randomise(Block(2, 5, tanh), generator)], input_mean=mean, input_scale=scale)
-    x = (mean + scale * torch.randn(40, 2, generator=generator)).float().numpy()
+    x = (mean + scale * torch.randn(40, 2, generator=generator).numpy()).astype(np.float32)
     as_regressor(network).export_c(tmp_path / "means.c")
     as_regressor(network).export_c(tmp_path / "fixed.c", arithmetic="integer", calibration=x)
     library = Library([tmp_path / "means.c", tmp_path / "fixed.c"])
@@ -275,10 +276,10 @@ def test_a_large_mean_with_a_small_deviation_keeps_its_digits(tmp_path: Path) ->
     assert "FIXED_INPUT_BITS {" in (tmp_path / "fixed.h").read_text()
 
 
-def _reference(block: Block, x: torch.Tensor) -> np.ndarray:
+def _reference(block: Block, x: np.ndarray) -> np.ndarray:
     """A block by the plain formulas, in single precision."""
-    features = reference.features(x, block.weight, block.bias, block.operator_set)
-    return block.norm(features).numpy()
+    tensors = (torch.from_numpy(array) for array in (x, block.weight, block.bias))
+    return block.norm.apply(reference.features(*tensors, block.operator_set).numpy())
 
 
 @needs_compiler
@@ -301,8 +302,7 @@ def test_extreme_inputs_are_treated_as_the_library_does(fitted: dict[str, Any], 
     model.export_c(tmp_path / "fixed.c", arithmetic="integer", calibration=CLASSES[0])
     library = Library([tmp_path / f"{name}.c" for name in ("growing", "model", "fixed")])
     with np.errstate(all="ignore"):
-        with torch.no_grad():
-            features = [_reference(block, torch.from_numpy(x)) for block in network.hidden[0]]
+        features = [_reference(block, x) for block in network.layers[0]]
         expected = np.concatenate(features, axis=1)
         # Shown through the head a value that is not finite spoils the row, so these rows are set apart.
         rows = np.isfinite(expected).all(axis=1)
@@ -508,7 +508,7 @@ def test_the_comment_tells_what_the_file_holds(fitted: dict[str, Any], tmp_path:
     top = source[: source.index("*/")]
     topology, size = model.network_.topology(), model.network_.n_parameters()
     assert f"HeMLGOPClassifier {topology}, {size} parameters" in top
-    for block in itertools.chain.from_iterable(model.network_.hidden):
+    for block in itertools.chain.from_iterable(model.network_.layers):
         assert str(block.operator_set) in top
     assert "Classes: 0 = 0, 1 = 1, 2 = 2." in top
     constants = int(re.search(r"Constants: (\d+) bytes", top)[1])
@@ -616,8 +616,7 @@ def test_operators_of_users_are_named(tmp_path: Path) -> None:
 
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     network = Network(2, 1)
-    with torch.no_grad():
-        network.head.weight[0, 0] = np.nan
+    network.head.weight[0, 0] = np.nan
     with pytest.raises(ValueError, match="its head holds values that are not finite"):
         as_regressor(network).export_c(tmp_path / "model.c")
     assert list(tmp_path.iterdir()) == []

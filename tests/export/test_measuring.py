@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from compiled import MODES, Library, name_of, needs_compiler
 from every_variant import outcomes
 from sklearn.datasets import load_diabetes, load_iris
 from typer.testing import CliRunner
 
 import opgrow
+from networks import randomized
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.cli import app
 from opgrow.export import fixed_emulation, float_emulation
@@ -48,7 +48,7 @@ def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def around(network: Network) -> Any:
     estimator = opgrow.HeMLRNRegressor()
-    estimator.network_, estimator.n_features_in_ = network.eval(), network.n_inputs
+    estimator.network_, estimator.n_features_in_ = network, network.n_inputs
     estimator.n_targets_, estimator.single_target_ = network.n_outputs, False
     return estimator
 
@@ -100,16 +100,17 @@ def test_integers_are_emulated_bit_for_bit_for_every_operator_set(
 ) -> None:
     rng, drafts = np.random.default_rng(0), {}
     rows = rng.normal(size=(50, 4))
-    torch.manual_seed(0)
     for pool in registered("pool"):
         sets = itertools.product(registered("nodal"), [pool], registered("activation"))
         blocks = [Block(4, 1, OperatorSet(*names), norm=None) for names in sets]
         blocks.append(Block(4, 3, OperatorSet("multiplication", pool, "tanh"), norm="unit", bias=False))
-        network = Network(4, 2, [Layer(blocks)], torch.tensor([0.1, -3.0, 0, 5e3]), input_bound=bound)
+        mean = np.array([0.1, -3.0, 0, 5e3])
+        network = Network(4, 2, [Layer(blocks)], mean, input_bound=bound)
+        randomized(network, constants=False)
         program = program_of(around(network))
         drafts[pool] = FixedDraft(fixed_program(program, rows + program.input_mean, "int16"))
         # The features themselves, of which the head would hide the last bits.
-        one_to_one = replace(program.head, weight=np.eye(network.hidden[0].n_neurons), bias=None)
+        one_to_one = replace(program.head, weight=np.eye(network.layers[0].n_neurons), bias=None)
         drafts[pool] = FixedDraft(
             fixed_program(replace(program, head=one_to_one), rows + program.input_mean, "int16")
         )

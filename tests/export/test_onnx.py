@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
+import networks
 import opgrow
 from double_precision import (
     assert_as_double_precision_says,
@@ -91,7 +92,7 @@ def session(path: Path) -> onnxruntime.InferenceSession:
 def around(network: Network) -> Any:
     """A regressor that was not fitted but given a network."""
     estimator = opgrow.HeMLGOPRegressor()
-    estimator.network_ = network.eval()
+    estimator.network_ = network
     estimator.n_features_in_, estimator.n_targets_ = network.n_inputs, network.n_outputs
     estimator.single_target_ = False
     return estimator
@@ -99,17 +100,7 @@ def around(network: Network) -> Any:
 
 def randomized(network: Network, seed: int = 0) -> Network:
     """Random weights, biases and batch norms, as after training."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for name, tensor in [*network.named_parameters(), *network.named_buffers()]:
-            if name.endswith("running_var"):
-                tensor.uniform_(0.5, 2, generator=generator)
-            elif name.startswith(("layers", "head")) and tensor.is_floating_point():
-                tensor.uniform_(-1, 1, generator=generator)
-        for module in network.modules():
-            if isinstance(module, Block) and not module.has_bias:
-                module.bias.zero_()
-    return network.eval()
+    return networks.randomized(network, seed, constants=False)
 
 
 def assert_same_predictions(estimator: Any, model: onnxruntime.InferenceSession, x: np.ndarray) -> None:
@@ -152,9 +143,8 @@ def test_both_kinds_of_probabilities(loss: str, operators: dict[str, Any], tmp_p
 def test_where_no_output_is_positive_their_order_is_kept(tmp_path: Path) -> None:
     x, y = CLASSES
     estimator = quick("HeMLRNClassifier", loss="mse", **PERCEPTRONS).fit(x, y)
-    with torch.no_grad():
-        estimator.network_.head.weight.zero_()
-        estimator.network_.head.bias.copy_(torch.tensor([-2.0, -1.0, -1.0]))
+    head = estimator.network_.head
+    head.weight[:], head.bias[:] = 0.0, [-2.0, -1.0, -1.0]
     label, probabilities = session_of(estimator, tmp_path).run(None, {"X": x[:3].astype(np.float32)})
     np.testing.assert_allclose(probabilities, estimator.predict_proba(x[:3]), rtol=1e-6)
     np.testing.assert_allclose(probabilities[0, 0] / probabilities[0, 1:], np.exp(-1), rtol=1e-6)
@@ -196,9 +186,9 @@ def test_every_built_in_operator_is_known() -> None:
 
 def size_of_terms(block: Block, x: np.ndarray) -> np.ndarray:
     """What a block's pool adds up, without signs: terms that cancel keep their rounding errors."""
-    nodal, pool = block.operator_set.nodal_operator.function, block.operator_set.pool_operator.function
-    values = nodal(torch.from_numpy(x).double()[:, :, None], block.weight.double()[None])
-    return pool(values.abs()).numpy()
+    nodal, pool = block.operator_set.nodal_operator.formula, block.operator_set.pool_operator.formula
+    values = nodal(x.astype(np.float64)[:, :, None], block.weight.astype(np.float64)[None])
+    return pool(np.abs(values))
 
 
 @pytest.mark.parametrize("n_inputs", [1, 2, 7])
@@ -209,9 +199,8 @@ def test_every_operator_set_agrees_with_double_precision(
 ) -> None:
     blocks = [Block(n_inputs, 3, OperatorSet(nodal, pool, name), norm=None) for name in ACTIVATIONS]
     network = randomized(Network(n_inputs, 3 * len(blocks), [Layer(blocks)]), seed=n_inputs)
-    with torch.no_grad():  # the head shows every feature as it is
-        network.head.weight.copy_(torch.eye(3 * len(blocks)))
-        network.head.bias.zero_()
+    # The head shows every feature as it is.
+    network.head.weight[:], network.head.bias[:] = np.eye(3 * len(blocks)), 0.0
     rng = np.random.default_rng(n_inputs)
     x = rng.normal(size=(60, n_inputs)).astype(np.float32)
     x[0], x[1, 0] = 0, 0
@@ -219,10 +208,9 @@ def test_every_operator_set_agrees_with_double_precision(
     x[10:20] *= 10
     x[20:30, n_inputs // 2] = 1e3 * (-1.0) ** np.arange(10)
     (found,) = session_of(around(network), tmp_path).run(None, {"X": x})
-    with torch.no_grad():
-        library_says = network(torch.from_numpy(x)).numpy()
-        exact = network.double()(torch.from_numpy(x).double()).numpy()
-        terms = np.concatenate([size_of_terms(block, x) for block in network.hidden[0]], axis=1)
+    library_says = network.outputs(x)
+    exact = networks.in_double(network, x)
+    terms = np.concatenate([size_of_terms(block, x) for block in network.layers[0]], axis=1)
     # An argument of 1,000 is known to 6e-5 in float32, and its sine not better.
     large = (np.abs(x).max(axis=1, keepdims=True) > 100) & (nodal == "harmonic")
     tolerance = 1e-5 * np.abs(exact) + np.where(large, 3e-4, 3e-6) * (1 + terms)
@@ -260,10 +248,10 @@ NETWORKS = {
             ),
             Layer([_block(18, 5, "dog/correlation2/softplus"), _block(18, 1, "quadratic/correlation1/tanh")]),
         ],
-        input_mean=torch.tensor([1.0, 0.0, -3.0, 2e4]),
-        input_scale=torch.tensor([2.0, 1.0, 0.1, 1e4]),
-        output_mean=torch.tensor([5.0, -1e3]),
-        output_scale=torch.tensor([0.5, 10.0]),
+        input_mean=np.array([1.0, 0.0, -3.0, 2e4]),
+        input_scale=np.array([2.0, 1.0, 0.1, 1e4]),
+        output_mean=np.array([5.0, -1e3]),
+        output_scale=np.array([0.5, 10.0]),
     ),
     "head with operators": lambda: Network(
         4,
@@ -301,15 +289,13 @@ def test_every_kind_of_network(
     network = randomized(NETWORKS[kind]())
     if float16:  # weights that half precision holds have to come through unharmed
         monkeypatch.setattr(onnx_graph, "SMALL", 0)
-        with torch.no_grad():
-            for block in (block for layer in network.hidden for block in layer):
-                block.weight.mul_(8).round_().div_(8)
-            network.head.weight.mul_(8).round_().div_(8)
+        for part in (*(block for layer in network.layers for block in layer), network.head):
+            part.weight = np.round(8 * part.weight) / 8
     model = session_of(around(network), tmp_path, float16=float16)
     rng = np.random.default_rng(0)
     for n_rows in (1, 2, 100):
         z = rng.normal(size=(n_rows, network.n_inputs))
-        x = (z * network.input_scale.numpy() + network.input_mean.numpy()).astype(np.float32)
+        x = (z * network.input_scale + network.input_mean).astype(np.float32)
         assert_same_predictions(around(network), model, x)
 
 
@@ -317,8 +303,7 @@ def test_rows_of_zeros_stay_zeros_under_a_unit_norm(tmp_path: Path) -> None:
     block = _block(3, 4, "multiplication/sum/identity", norm="unit", bias=False)
     network = randomized(Network(3, 2, [Layer([block])]))
     x = np.array([[0, 0, 0], [1e-30, 0, 0], [1e30, 1, 0]], np.float32)
-    with torch.no_grad():
-        expected = network(torch.from_numpy(x)).numpy()
+    expected = network.outputs(x)
     np.testing.assert_allclose(
         session_of(around(network), tmp_path).run(None, {"X": x})[0], expected, rtol=1e-5
     )
@@ -372,10 +357,9 @@ def test_large_offsets_cost_no_digits_in_the_type_of_the_data(dtype: str, tmp_pa
 
 
 def test_constants_beyond_float32_are_kept(tmp_path: Path) -> None:
-    network = randomized(Network(2, 1, input_scale=torch.tensor([1e-300, 1.0], dtype=torch.float64)))
+    network = randomized(Network(2, 1, input_scale=np.array([1e-300, 1.0])))
     x = np.array([[3e-300, 1.0]])
-    with torch.no_grad():
-        expected = network(torch.from_numpy(x)).numpy()
+    expected = network.outputs(x)
     (found,) = session_of(around(network), tmp_path, input_type="float64").run(None, {"X": x})
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -388,8 +372,7 @@ def test_unknown_inputs_have_unknown_outputs_as_in_the_network(
     network = randomized(NETWORKS[kind]())
     x = np.random.default_rng(0).normal(size=(4, network.n_inputs)).astype(input_type)
     x[1, -1] = np.nan
-    with torch.no_grad():
-        expected = network(torch.from_numpy(x)).numpy()
+    expected = network.outputs(x)
     (found,) = session_of(around(network), tmp_path, input_type=input_type).run(None, {"X": x})
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
     assert np.isnan(found).any(axis=1).tolist() == [False, True, False, False]
@@ -414,13 +397,12 @@ def test_extreme_inputs_saturate_as_in_the_network(nodal: str, value: float, tmp
     names = itertools.product(("sum", "maximum"), ("sigmoid", "tanh", "relu"))
     blocks = [Block(4, 3, OperatorSet(nodal, *pair), norm=None) for pair in names]
     network = randomized(Network(4, 18, [Layer(blocks)]))
-    with torch.no_grad():
-        network.head.weight.copy_(torch.eye(18))
-        x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
-        x[:, 1] = value
-        expected = network(x).numpy()
+    network.head.weight[:] = np.eye(18)
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    x[:, 1] = value
+    expected = network.outputs(x)
     # Beside an infinity, features that are 0 come out of the head of ones and zeros as NaN; in both.
-    (found,) = session_of(around(network), tmp_path).run(None, {"X": x.numpy()})
+    (found,) = session_of(around(network), tmp_path).run(None, {"X": x})
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -534,18 +516,16 @@ def test_float16_keeps_what_half_precision_cannot_hold(tmp_path: Path) -> None:
             ],
         )
     )
-    _, large, small = network.hidden[0]
-    with torch.no_grad():
-        large.weight.mul_(1e6)
-        small.weight.mul_(1e-7)
+    _, large, small = network.layers[0]
+    large.weight *= np.float32(1e6)
+    small.weight *= np.float32(1e-7)
     export_onnx(around(network), tmp_path / "model.onnx", float16=True)
     graph = onnx.load(tmp_path / "model.onnx").graph
     types = {tensor.name: tensor.data_type for tensor in graph.initializer if ".weight" in tensor.name}
     half, single = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
     assert list(types.values()) == [half, single, single, half]
     x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
-    with torch.no_grad():
-        expected = network(torch.from_numpy(x)).numpy()
+    expected = network.outputs(x)
     (found,) = session(tmp_path / "model.onnx").run(None, {"X": x})
     np.testing.assert_allclose(found, expected, rtol=5e-3, atol=1e-3 * np.abs(expected).max())
 
@@ -634,7 +614,7 @@ def test_what_cannot_be_exported_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 def test_without_onnx_the_pip_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r'pip install "opgrow\[onnx\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'opgrow\[onnx\]'"):
         around(Network(2, 2)).export_onnx(tmp_path / "model.onnx")
 
 
@@ -692,5 +672,5 @@ def test_the_command_fails_in_one_line(saved: Path, tmp_path: Path, monkeypatch:
         assert result.stderr.count("\n") == 1
         assert message in result.stderr
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert 'pip install "opgrow[onnx]"' in run("export", saved, "-o", tmp_path / "a.onnx", code=2).stderr
+    assert "pip install 'opgrow[onnx]'" in run("export", saved, "-o", tmp_path / "a.onnx", code=2).stderr
     assert not list(tmp_path.iterdir())

@@ -17,6 +17,7 @@ from opgrow.memory import projection
 from opgrow.methods.bls import BroadSettings
 from opgrow.methods.pln import PLNSettings
 from opgrow.methods.pop import POPSettings
+from opgrow.network.tensors import to_tensors
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
@@ -93,8 +94,7 @@ def assert_same(method, settings, data):
     for ours, theirs in zip(found.steps, growth.steps, strict=True):
         assert ours.score.value == pytest.approx(theirs.score.value, rel=1e-4, abs=1e-5)
         assert ours.train_loss == (theirs.train_loss and pytest.approx(theirs.train_loss, rel=1e-4, abs=1e-7))
-    with torch.no_grad():
-        outputs = [n(torch.from_numpy(data.x)).numpy() for n in (network, other)]
+    outputs = [n.outputs(data.x) for n in (network, other)]
     np.testing.assert_allclose(outputs[1], outputs[0], atol=1e-4)
     return network, other
 
@@ -115,7 +115,7 @@ def test_closed_form_networks_are_the_hosts(name, held, weighted, criterion):
 @pytest.mark.parametrize("held", [False, True])
 def test_inputs_that_do_not_fit_are_streamed(name, held, too_small):
     network, _ = assert_same(getattr(methods, name), SETTINGS[name], problem(held=held))
-    assert len(network.hidden) > 1
+    assert len(network.layers) > 1
 
 
 def test_fewer_rows_than_inputs():
@@ -169,13 +169,13 @@ def test_what_is_remembered_of_rows_that_do_not_fit(method, too_small):
 def assert_memories_agree(network, other, count):
     identity = OperatorSet("multiplication", "sum", "identity")
     found = [
-        [block for layer in n.hidden for block in layer if block.operator_set == identity]
+        [block for layer in n.layers for block in layer if block.operator_set == identity]
         for n in (network, other)
     ]
     assert len(found[0]) == len(found[1]) == count
     for ours, theirs in zip(*found, strict=True):
-        for name, values in ours.state_dict().items():
-            np.testing.assert_allclose(theirs.state_dict()[name], values, rtol=1e-3, atol=1e-4, err_msg=name)
+        for name, values in to_tensors(ours).items():
+            np.testing.assert_allclose(to_tensors(theirs)[name], values, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 # --- the fits themselves ---

@@ -76,11 +76,11 @@ def test_chunks_come_in_the_order_that_is_asked_for(storage):
 def test_accepted_blocks_and_next_layers_are_those_of_the_host(storage):
     raw, plain = problem()
     device, host = DeviceBackend(DEVICE).part(raw), HostBackend().part(plain)
-    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
     for n_inputs, count in ((5, 2), (7, 1)):
         for i in range(count):
             block = Block(n_inputs, 3 + i, OperatorSet("multiplication", "sum", "tanh"))
-            block.norm.running_mean.uniform_(-1, 1)
+            block.weight[:], block.norm.mean[:] = (rng.uniform(-1, 1, n) for n in (block.weight.shape, 3 + i))
             device.accept(block)
             host.accept(block)
         chunks = list(device.chunks(70))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from opgrow import Block, Layer, OperatorSet
 from opgrow.backends import Problem
 from opgrow.engines import ReferenceEngine, Shape, TuningData, TuningSettings
+from opgrow.network import Linear
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
@@ -39,19 +39,23 @@ def part_of(data):
 
 
 def modules(sets, head_set=None, n_frozen=0, seed=0):
-    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
     layers, width = [], N_INPUTS
     for layer_sets in sets:
         blocks = [Block(width, 2 + i, operator_set) for i, operator_set in enumerate(layer_sets)]
         for block in blocks:
-            nn.init.uniform_(block.bias, -0.3, 0.3)
-            nn.init.uniform_(block.norm.weight, 0.5, 1.5)
+            block.weight[:] = rng.uniform(-1, 1, block.weight.shape)
+            block.bias[:] = rng.uniform(-0.3, 0.3, block.n_neurons)
+            block.norm.scale[:] = rng.uniform(0.5, 1.5, block.n_neurons)
         layers.append(Layer(blocks))
         width = layers[-1].n_neurons
     n_features = width + n_frozen
-    if head_set is None:
-        return layers, nn.Linear(n_features, N_OUTPUTS)
-    return layers, Block(n_features, N_OUTPUTS, head_set, norm=None)
+    head = Linear(n_features, N_OUTPUTS)
+    if head_set is not None:
+        head = Block(n_features, N_OUTPUTS, head_set, norm=None)
+    bound = 1 / np.sqrt(n_features) if head_set is None else 1.0
+    head.weight[:] = rng.uniform(-bound, bound, head.weight.shape)
+    return layers, head
 
 
 def flat(sets, head_set=None, n_frozen=0, seed=5):

@@ -15,10 +15,8 @@ sets = [("gaussian", "correlation2", "tanh"), ("harmonic", "correlation1", "sigm
 X, y = load_wine(return_X_y=True)
 settings = {"epochs": (5,), "learning_rates": (0.01,), "fine_tune_epochs": 5, "random_state": 0}
 model = opgrow.POPClassifier(widths=(8,), operators=sets, **settings).fit(X, y)
-digest = hashlib.sha256(model.predict_proba(X).tobytes())
-for tensor in model.network_.state_dict().values():
-    digest.update(tensor.numpy().tobytes())
-print(digest.hexdigest(), [name for name in ("numba", "llvmlite") if name in sys.modules])
+said = hashlib.sha256(model.predict_proba(X).tobytes()).hexdigest()
+print(said, model.network_.digest(), [name for name in ("numba", "llvmlite") if name in sys.modules])
 """
 
 

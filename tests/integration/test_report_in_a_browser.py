@@ -68,7 +68,7 @@ def test_pages_are_drawn_without_complaints_or_fetching(name, width, scheme, wri
     browser.picture(pictures(folder) / f"report-{name}-{width}-{scheme}.png")
     assert browser.fetched == [page.as_uri()]
     assert browser.complaints == []
-    hidden = sum(layer.n_neurons for layer in written[name].network_.hidden)
+    hidden = sum(layer.n_neurons for layer in written[name].network_.layers)
     marks = "[...document.querySelectorAll('#network circle.mark')]"
     assert browser.look(f"{marks}.length") == hidden + written[name].network_.n_outputs
     assert browser.look(f"{marks}.every(m => m.getBoundingClientRect().width > 3)")
@@ -102,7 +102,7 @@ def test_hovering_over_a_neuron_names_its_operators(written, folder, browser):
     assert tip(browser) is None
     network = written["classifier"].network_
     seen = 4  # the inputs are marks, too
-    for number, layer in enumerate(network.hidden, 1):
+    for number, layer in enumerate(network.layers, 1):
         for place, block in enumerate(layer, 1):
             browser.point_at("#network .mark", seen + block.n_neurons - 1)
             said = tip(browser).split("\n")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from opgrow import OperatorSet, kernels
 from opgrow.kernels import reference
+from opgrow.kernels.differentiable import features
 from opgrow.operators import library
 
 pytestmark = pytest.mark.cpu
@@ -48,7 +49,7 @@ def relative_error(found, wanted):
 
 def assert_agrees(operator_set, n_rows, n_inputs, n_neurons, seed=0):
     data = problem(n_rows, n_inputs, n_neurons, seed)
-    found = with_gradients(kernels.features, operator_set, *data)
+    found = with_gradients(features, operator_set, *data)
     assert all(tensor.dtype == torch.float32 for tensor in found)
     wanted = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
     for name, f, w in zip(("features", "by x", "by weight", "by bias"), found, wanted, strict=True):
@@ -86,7 +87,7 @@ def test_many_inputs(pool):
 )
 def test_any_shape_equals_the_reference(operator_set, n_rows, n_inputs, n_neurons, seed):
     x, weight, bias, _ = problem(n_rows, n_inputs, n_neurons, seed)
-    found = kernels.features(x, weight, bias, operator_set).double()
+    found = features(x, weight, bias, operator_set).double()
     wanted = reference.features(x.double(), weight.double(), bias.double(), operator_set)
     # A single feature may be a difference of large numbers; they are what rounding is measured against.
     z = operator_set.nodal_operator.function(x[:, :, None].double(), weight[None].double()).abs()
@@ -101,7 +102,7 @@ def test_compiled_features_equal_features(n_threads):
     for operator_set in SETS[::7]:
         found = kernels.compiled_features(*arrays, operator_set, n_threads)
         with torch.no_grad():
-            wanted = kernels.features(x, weight, bias, operator_set).numpy()
+            wanted = features(x, weight, bias, operator_set).numpy()
         np.testing.assert_array_equal(found, wanted, err_msg=str(operator_set))
 
 
@@ -112,7 +113,7 @@ def test_the_number_of_threads_does_not_change_gradients():
     try:
         for n_threads in (1, 2):
             torch.set_num_threads(n_threads)
-            results.append(with_gradients(kernels.features, OperatorSet("dog", "correlation2", "elu"), *data))
+            results.append(with_gradients(features, OperatorSet("dog", "correlation2", "elu"), *data))
     finally:
         torch.set_num_threads(before)
     assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
@@ -121,7 +122,7 @@ def test_the_number_of_threads_does_not_change_gradients():
 def test_gradient_of_maximum_goes_to_the_first_of_equal_inputs():
     x = torch.tensor([[1.0, 2.0, 2.0]], requires_grad=True)
     weight = torch.ones(3, 1, requires_grad=True)
-    out = kernels.features(x, weight, torch.zeros(1), OperatorSet("multiplication", "maximum", "relu"))
+    out = features(x, weight, torch.zeros(1), OperatorSet("multiplication", "maximum", "relu"))
     by_x, by_weight = torch.autograd.grad(out.sum(), (x, weight))
     assert by_x.tolist() == [[0, 1, 0]]
     assert by_weight.flatten().tolist() == [0, 2, 0]
@@ -133,7 +134,7 @@ def test_clamped_arguments_agree_far_outside(nodal):
     weight, bias = torch.tensor([[-2.0, -0.5, 0.4, 1.5]]), torch.zeros(4)
     data = x, weight, bias, torch.linspace(0.5, 1.5, 36).reshape(9, 4)
     operator_set = OperatorSet(nodal, "sum", "inverse_absolute")
-    found = with_gradients(kernels.features, operator_set, *data)
+    found = with_gradients(features, operator_set, *data)
     wanted = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
     for f, w in zip(found, wanted, strict=True):
         assert f.isfinite().all()
@@ -144,28 +145,28 @@ def test_clamped_arguments_agree_far_outside(nodal):
 def test_impossible_values_spoil_their_own_row_alone(value):
     x, weight, bias, _ = problem(45, 5, 3)
     for operator_set in SETS[::5]:
-        clean = kernels.features(x, weight, bias, operator_set)
+        clean = features(x, weight, bias, operator_set)
         spoiled = x.clone()
         spoiled[7, 2] = value
-        found = kernels.features(spoiled, weight, bias, operator_set)
+        found = features(spoiled, weight, bias, operator_set)
         others = np.arange(45) != 7
         np.testing.assert_array_equal(found[others], clean[others])
-        with_gradients(kernels.features, operator_set, spoiled, weight, bias, torch.ones(45, 3))
+        with_gradients(features, operator_set, spoiled, weight, bias, torch.ones(45, 3))
 
 
 def test_non_contiguous_tensors():
     x, weight, bias, _ = problem(45, 6, 4)
     operator_set = OperatorSet("gaussian", "correlation1", "tanh")
     strided, turned = x[::2, 1::2], weight[1::2].T.contiguous().T
-    found = kernels.features(strided, turned, bias, operator_set)
-    assert torch.equal(found, kernels.features(strided.contiguous(), turned.contiguous(), bias, operator_set))
+    found = features(strided, turned, bias, operator_set)
+    assert torch.equal(found, features(strided.contiguous(), turned.contiguous(), bias, operator_set))
 
 
 def test_gradients_flow_back_from_expanded_tensors():
     x, weight, bias, _ = problem(40, 3, 2)
     weight.requires_grad_()
     operator_set = OperatorSet("exponential", "sum", "sigmoid")
-    kernels.features(x, weight, bias, operator_set).sum().backward()  # its gradient is one expanded number
+    features(x, weight, bias, operator_set).sum().backward()  # its gradient is one expanded number
     reference_weight = weight.detach().double().requires_grad_()
     reference.features(x.double(), reference_weight, bias.double(), operator_set).sum().backward()
     assert relative_error(weight.grad, reference_weight.grad) <= TOLERANCE
@@ -184,7 +185,7 @@ def test_second_derivatives_are_right_or_refused():
     wanted = penalty(reference.features, x.double(), weight.double(), bias.double())
     refused, found = "", None
     try:
-        found = penalty(kernels.features, x, weight, bias)
+        found = penalty(features, x, weight, bias)
     except RuntimeError as error:
         refused = str(error)
     assert "twice" in refused if found is None else relative_error(found, wanted) <= TOLERANCE
@@ -193,7 +194,7 @@ def test_second_derivatives_are_right_or_refused():
 def test_double_precision_runs_on_the_reference():
     x, weight, bias, _ = (tensor.double() for tensor in problem(9, 4, 3))
     operator_set = OperatorSet("dog", "correlation2", "softplus")
-    found = kernels.features(x, weight, bias, operator_set)
+    found = features(x, weight, bias, operator_set)
     assert found.dtype == torch.float64
     assert torch.equal(found, reference.features(x, weight, bias, operator_set))
 

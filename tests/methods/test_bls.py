@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
@@ -19,6 +18,7 @@ from opgrow.events import GrowthFinished, PhaseStarted
 from opgrow.growth import Problem
 from opgrow.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
+from opgrow.network.tensors import to_tensors
 from opgrow.scores import evaluate
 
 pytestmark = pytest.mark.cpu
@@ -69,7 +69,7 @@ def grow(data=None, seed=3, **changes):
 
 
 def state(network):
-    return {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    return to_tensors(network)
 
 
 def assert_same(first, second, **tolerance):
@@ -113,9 +113,7 @@ def test_after_every_step_the_head_is_ridge_solved_from_scratch(activation, ridg
         assert_close(found[0], weight)
         assert_close(found[1], intercept)
         order = np.argsort(trial.enhancing, kind="stable")
-        np.testing.assert_array_equal(
-            trial.head().weight.detach().numpy(), found[0][order].T.astype(np.float32)
-        )
+        np.testing.assert_array_equal(trial.head().weight, found[0][order].astype(np.float32))
 
 
 @pytest.mark.parametrize("ridge", [1e-4, 1.0, 100.0])
@@ -202,19 +200,19 @@ def test_a_sparse_window_is_the_lasso_of_scikit_learn(mu):
     assert mu < 1 or (found == 0).any()
     # The network's first window is that map with its scale folded in.
     network, _, _ = grow(data, mu=mu, admm_iterations=20_000)
-    block = next(iter(network.hidden[0]))
+    block = next(iter(network.layers[0]))
     values = seen @ wanted
     scale = values.std(axis=0)
     assert (scale > 0).all()
-    np.testing.assert_allclose(block.weight.detach().numpy(), wanted[:-1] / scale, atol=1e-4)
+    np.testing.assert_allclose(block.weight, wanted[:-1] / scale, atol=1e-4)
     bias = (wanted[-1] - values.mean(axis=0)) / scale
-    np.testing.assert_allclose(block.bias.detach().numpy(), bias, atol=1e-4)
+    np.testing.assert_allclose(block.bias, bias, atol=1e-4)
 
 
 def test_only_the_first_windows_are_fine_tuned():
-    light, heavy = (grow(mu=mu)[0].hidden[0] for mu in (1e-3, 5.0))
+    light, heavy = (grow(mu=mu)[0].layers[0] for mu in (1e-3, 5.0))
     for number, (a, b) in enumerate(zip(light, heavy, strict=True)):
-        same = torch.equal(a.weight, b.weight)
+        same = np.array_equal(a.weight, b.weight)
         assert same == (number >= 3)  # windows of 5, 5 and 2 nodes in the first step
 
 
@@ -229,15 +227,15 @@ def test_scales_are_those_of_the_training_rows(activation):
         network, growth, _ = grow(data, feature_activation=activation)
         networks.append(network)
         # For validation rows far away the same nodes are far from standard.
-        for block in network.hidden[0]:
-            linear = block.weight.detach().numpy().astype(np.float64), block.bias.detach().numpy()
+        for block in network.layers[0]:
+            linear = block.weight.astype(np.float64), block.bias
             before = data.x @ linear[0] + linear[1]
             np.testing.assert_allclose(weight @ before / weight.sum(), 0, atol=1e-5)
             np.testing.assert_allclose(weight @ before**2 / weight.sum(), 1, rtol=1e-4)
             assert (np.abs((held.x @ linear[0] + linear[1]).mean(axis=0)) > 5).any() == (shift > 0)
-        for block, trial in zip(network.hidden[1], growth.trials, strict=True):
+        for block, trial in zip(network.layers[1], growth.trials, strict=True):
             features = trial.columns[0][:, ~trial.enhancing].astype(np.float64)
-            argument = features @ block.weight.detach().numpy() + block.bias.detach().numpy()
+            argument = features @ block.weight + block.bias
             mean = weight @ argument / weight.sum()
             deviation = np.sqrt(weight @ (argument - mean) ** 2 / weight.sum())
             np.testing.assert_allclose(deviation, 0.8, rtol=1e-3)
@@ -246,16 +244,14 @@ def test_scales_are_those_of_the_training_rows(activation):
 
 def test_enhancement_nodes_see_the_feature_nodes_that_were_there():
     network, _, _ = grow()
-    features, enhancements = network.hidden
+    features, enhancements = network.layers
     assert [block.n_neurons for block in features] == [5, 5, 2, 5, 1, 5, 1]
     assert [block.n_inputs for block in enhancements] == [12, 18, 24]
     assert [block.n_neurons for block in enhancements] == [12, 6, 6]
-    x = torch.from_numpy(problem().x)
-    with torch.no_grad():
-        values = features(x)
-        changed = values.clone()
-        changed[:, 12:18] += 1.0
-        difference = (enhancements(changed) - enhancements(values)).abs().amax(dim=0)
+    values = features.outputs(problem().x)
+    changed = values.copy()
+    changed[:, 12:18] += 1.0
+    difference = np.abs(enhancements.outputs(changed) - enhancements.outputs(values)).max(axis=0)
     assert (difference[:12] == 0).all()
     assert (difference[12:] > 0).all()
 
@@ -267,28 +263,27 @@ def test_the_network_is_the_formula():
     def sigmoid(z):
         return 1 / (1 + np.exp(-z))
 
-    def parameters(module):
-        return (tensor.detach().numpy().astype(np.float64) for tensor in (module.weight, module.bias))
+    def parameters(part):
+        return part.weight.astype(np.float64), part.bias.astype(np.float64)
 
     columns = []
-    for block in network.hidden[0]:
+    for block in network.layers[0]:
         weight, bias = parameters(block)
         columns.append(sigmoid(data.x @ weight + bias))
     features = np.concatenate(columns, axis=1)
-    for block in network.hidden[1]:
+    for block in network.layers[1]:
         weight, bias = parameters(block)
         columns.append(sigmoid(features[:, : len(weight)] @ weight + bias))
     weight, bias = parameters(network.head)
-    with torch.no_grad():
-        found = network(torch.from_numpy(data.x)).numpy()
-    np.testing.assert_allclose(found, np.concatenate(columns, axis=1) @ weight.T + bias, atol=1e-4)
+    found = network.outputs(data.x)
+    np.testing.assert_allclose(found, np.concatenate(columns, axis=1) @ weight + bias, atol=1e-4)
 
 
 def test_columns_of_enhancement_maps_are_orthogonal():
     network, _, _ = grow(n_min=10)
-    for block in network.hidden[1]:
+    for block in network.layers[1]:
         assert block.n_neurons <= block.n_inputs + 1
-        columns = np.r_[block.weight.detach().numpy(), block.bias.detach().numpy()[None]].astype(np.float64)
+        columns = np.r_[block.weight, block.bias[None]].astype(np.float64)
         columns /= np.linalg.norm(columns, axis=0)
         np.testing.assert_allclose(columns.T @ columns, np.eye(block.n_neurons), atol=1e-5)
 
@@ -303,17 +298,16 @@ def test_wide_maps_have_orthonormal_rows():
 
 def test_linear_feature_nodes():
     network, _, _ = grow(feature_activation="identity")
-    assert {block.operator_set.activation for block in network.hidden[0]} == {"identity"}
-    assert {block.operator_set.activation for block in network.hidden[1]} == {"sigmoid"}
+    assert {block.operator_set.activation for block in network.layers[0]} == {"identity"}
+    assert {block.operator_set.activation for block in network.layers[1]} == {"sigmoid"}
 
 
 def test_a_window_that_the_penalty_empties_is_constant():
     data = problem()
     network, growth, _ = grow(data, mu=1e9, max_neurons=12)
     assert (growth.trials[0].columns[0] == growth.trials[0].columns[0][0]).all()
-    assert all(block.weight.abs().max() == 0 for block in network.hidden[0])
-    with torch.no_grad():
-        outputs = network(torch.from_numpy(data.x)).numpy()
+    assert all(not block.weight.any() for block in network.layers[0])
+    outputs = network.outputs(data.x)
     np.testing.assert_allclose(outputs, np.tile(data.target.mean(axis=0), (120, 1)), rtol=1e-5)
 
 
@@ -326,8 +320,7 @@ def test_the_network_predicts_what_was_scored(criterion, held):
     data = problem(validation=problem(60, seed=9) if held else None)
     network, growth, events = grow(data, criterion=criterion, block_threshold=1e-4)
     scored = data.validation if held else data
-    with torch.no_grad():
-        outputs, trained = (network(torch.from_numpy(part.x)).numpy() for part in (scored, data))
+    outputs, trained = (network.outputs(part.x) for part in (scored, data))
     wanted = evaluate(criterion, "mse", outputs, scored.target, scored.weight)
     last = [step for step in growth.steps if step.accepted and step.kind == "block"][-1]
     assert last.score.value == pytest.approx(wanted.value, rel=1e-6)
@@ -371,7 +364,7 @@ def test_growth_ends_at_the_target():
 def test_each_layer_has_at_most_max_neurons(bound, widths):
     network, growth, _ = grow(max_neurons=bound)
     assert [trial.width for trial in growth.trials] == widths
-    assert [layer.n_neurons for layer in network.hidden] == [widths[-1]] * 2
+    assert [layer.n_neurons for layer in network.layers] == [widths[-1]] * 2
 
 
 def test_parameters_counted_by_hand():
@@ -392,8 +385,7 @@ def test_a_weight_of_two_is_a_row_twice():
     )
     first, second = grow(data, mu=2.0)[0], grow(repeated, mu=2.0)[0]
     assert_same(first, second, rtol=1e-3, atol=1e-4)
-    with torch.no_grad():
-        outputs = [network(torch.from_numpy(data.x)) for network in (first, second)]
+    outputs = [network.outputs(data.x) for network in (first, second)]
     np.testing.assert_allclose(*outputs, atol=1e-5)
 
 
@@ -414,7 +406,7 @@ def test_weights_of_an_estimator_are_repeated_rows(cls):
 def test_the_same_seed_grows_the_same_network():
     first, again = grow(n_threads=1)[0], grow(n_threads=2)[0]
     assert_same(first, again)
-    assert not torch.equal(first.head.weight, grow(seed=4)[0].head.weight)
+    assert not np.array_equal(first.head.weight, grow(seed=4)[0].head.weight)
 
 
 # --- the estimators ---

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -14,11 +13,13 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.linear_model import Ridge
 
 import opgrow
+from networks import are_same
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor, methods
 from opgrow.engines import TuningSettings
 from opgrow.events import PhaseStarted
 from opgrow.growth import Problem
 from opgrow.methods.pln import PLNSettings
+from opgrow.network.tensors import to_tensors
 from opgrow.scores import evaluate
 
 pytestmark = pytest.mark.cpu
@@ -63,25 +64,22 @@ def blocks(network):
 
 
 def outputs_of(network, x):
-    with torch.no_grad():
-        return network(torch.from_numpy(x)).numpy()
+    return network.outputs(x)
 
 
 def layer_features(network, x):
-    """The outputs of all layers, by the modules themselves."""
-    found, y = [], torch.from_numpy(x)
-    with torch.no_grad():
-        for layer in network.layers:
-            y = layer(y)
-            found.append(y.numpy().astype(np.float64))
-    return found
+    """The outputs of all layers."""
+    found = [x]
+    for layer in network.layers:
+        found.append(layer.outputs(found[-1]))
+    return [y.astype(np.float64) for y in found[1:]]
 
 
 def heads(network):
     """The output weights of all layers; those below the last one are what the next layer carries on."""
     c = network.n_outputs
     carried = [structured.weight[:, :c] for structured, _ in blocks(network)[1:]]
-    return [tensor.detach().numpy().astype(np.float64) for tensor in (*carried, network.head.weight.T)]
+    return [weight.astype(np.float64) for weight in (*carried, network.head.weight)]
 
 
 def centred(problem):
@@ -94,7 +92,7 @@ def centred(problem):
 def costs(network, problem):
     """Squared training errors: of the linear start, then of each layer with its head."""
     root, target = centred(problem)
-    start = blocks(network)[0][0].weight[:, : network.n_outputs].detach().numpy()
+    start = blocks(network)[0][0].weight[:, : network.n_outputs]
     fits = zip([problem.x, *layer_features(network, problem.x)], [start, *heads(network)], strict=True)
     return [np.square(root * (y @ head) - target).sum() for y, head in fits]
 
@@ -122,16 +120,15 @@ def reference(features, target, radius):
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32 - 1), st.sampled_from([1e-3, 1.0, 1e6]))
 @settings(max_examples=30, deadline=None)
 def test_a_layer_can_keep_the_prediction_before(d, c, seed, scale):
-    """[I, -I] relu([I; -I] g) = g, through the modules."""
+    """[I, -I] relu([I; -I] g) = g, through the blocks."""
     rng = np.random.default_rng(seed)
     output = (scale * rng.normal(size=(d, c))).astype(np.float32)
     structured = Block(d, 2 * c, RELU, norm=None, bias=False)
     random = Block(d, 3, RELU, norm="unit", bias=False)
     network = Network(d, c, [Layer([structured, random])])
     same = np.concatenate([np.eye(c), -np.eye(c), np.zeros((3, c))])
-    structured.weight.data = torch.from_numpy(np.concatenate([output, -output], axis=1))
-    network.head.weight.data = torch.from_numpy(same.T.astype(np.float32))
-    network.head.bias.data.zero_()
+    structured.weight[:] = np.concatenate([output, -output], axis=1)
+    network.head.weight[:] = same
     x = rng.normal(size=(20, d)).astype(np.float32)
     # Sums of single precision round their summands, which may be far larger than what is left of them.
     size = np.abs(x.astype(np.float64)) @ np.abs(output)
@@ -148,11 +145,11 @@ def test_layers_have_a_structured_and_a_random_block():
         assert not structured.has_bias
         assert not random.has_bias
         assert (structured.n_neurons, random.n_neurons) == (6, 14)
-        weight = structured.weight.detach().numpy()
+        weight = structured.weight
         np.testing.assert_array_equal(weight[:, 3:], -weight[:, :3])
         if output is not None:
             np.testing.assert_array_equal(weight[:, :3], output)
-        drawn = random.weight.detach().numpy()
+        drawn = random.weight
         assert np.abs(drawn).max() <= 1
         assert drawn.std() == pytest.approx(3**-0.5, rel=0.15)
 
@@ -164,7 +161,7 @@ def test_the_first_layer_starts_from_ridge_regression(n, d):
     weight = problem.weight.astype(np.float64)
     target = problem.target - weight @ problem.target / weight.sum()
     wanted = Ridge(2.5, fit_intercept=False).fit(problem.x, target, weight).coef_.T
-    found = blocks(network)[0][0].weight[:, :2].detach().numpy()
+    found = blocks(network)[0][0].weight[:, :2]
     np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
 
 
@@ -240,7 +237,7 @@ def test_the_bias_is_the_weighted_mean_of_the_targets():
     problem = artificial()
     network, *_ = grow(problem)
     wanted = np.average(problem.target, axis=0, weights=problem.weight)
-    np.testing.assert_allclose(network.head.bias.detach().numpy(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(network.head.bias, wanted, rtol=1e-5)
 
 
 # --- growth ---
@@ -289,17 +286,15 @@ def test_a_step_leaves_what_is_there_alone():
     problem = real("wine")
     narrow, wide = (grow(problem, max_layers=1, max_neurons=n, **ALWAYS)[0] for n in (16, 20))
     (structured, random), (same, more) = blocks(narrow)[0], blocks(wide)[0]
-    assert torch.equal(structured.weight, same.weight)
-    assert torch.equal(random.weight, more.weight[:, : random.n_neurons])
+    assert np.array_equal(structured.weight, same.weight)
+    assert np.array_equal(random.weight, more.weight[:, : random.n_neurons])
     assert more.n_neurons == random.n_neurons + 4
 
 
 def test_draws_depend_on_their_place_alone():
     problem = real("wine")
     networks = [grow(problem, n_min=n, max_neurons=n + 8, **ALWAYS)[0] for n in (12, 13)]
-    one, other = (
-        [random.weight[:13].detach().numpy() for _, random in blocks(network)] for network in networks
-    )
+    one, other = ([random.weight[:13] for _, random in blocks(network)] for network in networks)
     for layer in (0, 1):
         steps = one[layer][:, 6:10], one[layer][:, 10:14]
         assert not np.array_equal(*steps)
@@ -320,9 +315,7 @@ def test_what_is_rejected_leaves_no_trace():
         ("block", 2, 2, False),
         ("layer", 2, 0, False),
     ]
-    ours, theirs = network.state_dict(), alone.state_dict()
-    assert list(ours) == list(theirs)
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert are_same(network, alone)
 
 
 def test_decisions_follow_the_thresholds():
@@ -381,12 +374,12 @@ def test_the_same_seed_grows_the_same_network():
     problem = artificial(n=6000, d=6)
     changes = {"n_min": 60, "max_neurons": 64, "max_layers": 2, **ALWAYS}
     first, second, other = (
-        grow(problem, seed, n_threads=threads, **changes)[0].state_dict()
+        to_tensors(grow(problem, seed, n_threads=threads, **changes)[0])
         for seed, threads in ((1, 1), (1, 3), (2, 1))
     )
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    assert not torch.equal(first["layers.0.blocks.1.weight"], other["layers.0.blocks.1.weight"])
-    assert torch.equal(first["layers.0.blocks.0.weight"], other["layers.0.blocks.0.weight"])
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert not np.array_equal(first["layers.0.blocks.1.weight"], other["layers.0.blocks.1.weight"])
+    assert np.array_equal(first["layers.0.blocks.0.weight"], other["layers.0.blocks.0.weight"])
 
 
 # --- the estimators ---
@@ -405,8 +398,8 @@ def test_whole_weights_are_repeated_rows(cls):
     repeated = cls(ridge=mean, **shared).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
     plain = cls(ridge=1.0, **shared).fit(x, y)
     assert weighted.network_.topology() == repeated.network_.topology()
-    for name, tensor in weighted.network_.state_dict().items():
-        torch.testing.assert_close(repeated.network_.state_dict()[name], tensor, rtol=1e-3, atol=1e-4)
+    for name, tensor in to_tensors(weighted.network_).items():
+        np.testing.assert_allclose(to_tensors(repeated.network_)[name], tensor, rtol=1e-3, atol=1e-4)
     assert np.abs(weighted._outputs(x) - plain._outputs(x)).max() > 1e-2
 
 
@@ -504,7 +497,7 @@ def test_odd_tables_are_fitted(cls, x, y, standardize):
     for ridge in (1e-12, 1.0):
         model = cls(standardize=standardize, ridge=ridge, **(QUICK | ALWAYS)).fit(x, y)
         assert np.isfinite(model._outputs(x)).all()
-        assert all(tensor.isfinite().all() for tensor in model.network_.state_dict().values())
+        assert all(np.isfinite(array).all() for array in to_tensors(model.network_).values())
         assert np.isfinite([step.train_loss for step in model.history_ if step.kind == "block"]).all()
         if np.ptp(x) > 0:  # not worse than the mean
             assert model.score(x, y) > -0.1

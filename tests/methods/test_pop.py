@@ -20,6 +20,7 @@ from torch import nn
 
 import opgrow
 from draws import epoch_orders
+from networks import are_same
 from opgrow import Callback, OperatorSet, POPRegressor, backends, methods, operator_sets, population
 from opgrow.engine.candidates import EVERY
 from opgrow.engines import TuningSettings
@@ -100,14 +101,8 @@ def grow(method, data=None, seed=3, given=None, **changes):
     return growth.run(), growth, events
 
 
-def same(first, second):
-    a, b = first.state_dict(), second.state_dict()
-    return list(a) == list(b) and all(torch.equal(a[name], b[name]) for name in a)
-
-
 def outputs_of(network, x):
-    with torch.no_grad():
-        return network(torch.from_numpy(x)).numpy()
+    return network.outputs(x)
 
 
 def searches(steps):
@@ -419,12 +414,11 @@ def standard(values, weight):
 
 
 def layer_inputs(network, x):
-    """The inputs of every layer and of the head, by the modules themselves."""
-    found = [torch.from_numpy(x)]
-    with torch.no_grad():
-        for layer in network.layers:
-            found.append(layer(found[-1]))
-    return [tensor.numpy() for tensor in found]
+    """The inputs of every layer and of the head."""
+    found = [x]
+    for layer in network.layers:
+        found.append(layer.outputs(found[-1]))
+    return found
 
 
 @pytest.mark.parametrize("kind", ["pca", "lda"])
@@ -437,8 +431,8 @@ def test_popmemo_puts_the_memory_beside_the_neurons(kind):
         assert neurons.n_neurons == width
         assert memory.n_inputs == neurons.n_inputs
         assert 1 <= memory.n_neurons <= (2 if kind == "lda" else memory.n_inputs)
-    assert network.head.in_features == memory.n_neurons + 5
-    assert network.head.weight[:, : memory.n_neurons].abs().min() > 0
+    assert network.head.n_inputs == memory.n_neurons + 5
+    assert np.abs(network.head.weight[: memory.n_neurons]).min() > 0
     told = [step.n_parameters for step in growth.steps]
     first = network.layers[0]
     assert told[0] == sum(block.n_parameters() for block in first) + 3 * (first.n_neurons + 1)
@@ -463,11 +457,10 @@ def test_the_memory_is_the_projection_of_standardised_features(name, kind):
             model = LinearDiscriminantAnalysis(solver="eigen").fit(features, data.target.argmax(axis=1))
             wanted = model.scalings_[:, :2]
         scale = x.std(axis=0, dtype=np.float64)
-        found = memory.weight.detach().numpy() * scale[:, None]
+        found = memory.weight * scale[:, None]
         assert found.shape == wanted.shape
         assert subspace_angles(found, wanted).max() < 1e-3
-        with torch.no_grad():
-            out = memory(torch.from_numpy(x)).numpy().astype(np.float64)
+        out = memory.outputs(x).astype(np.float64)
         np.testing.assert_allclose(out.mean(axis=0), 0, atol=1e-4)
         np.testing.assert_allclose(out.var(axis=0), 1, rtol=1e-4)
 
@@ -477,8 +470,7 @@ def test_the_statistics_of_the_memory_are_weighted(name):
     data = problem(weighted=True)
     network, *_ = grow(name, data, **ALWAYS)
     [memory] = (block for block in network.layers[0] if block.operator_set == IDENTITY)
-    with torch.no_grad():
-        out = memory(torch.from_numpy(data.x)).numpy().astype(np.float64)
+    out = memory.outputs(data.x).astype(np.float64)
     mean = np.average(out, axis=0, weights=data.weight)
     np.testing.assert_allclose(mean, 0, atol=1e-5)
     np.testing.assert_allclose(np.average((out - mean) ** 2, axis=0, weights=data.weight), 1, rtol=1e-4)
@@ -499,8 +491,8 @@ def test_popmemh_remembers_only_for_a_further_layer():
     fast, *_ = grow("POPFast", widths=(6,))
     assert [step.accepted for step in growth.steps if step.kind == "layer"] == [True, False]
     assert len(list(rejected.layers[0])) == 1
-    assert same(rejected, alone)
-    assert same(alone, fast)  # without a second layer there is nothing to remember
+    assert are_same(rejected, alone)
+    assert are_same(alone, fast)  # without a second layer there is nothing to remember
 
 
 def test_popmemh_third_layer_rejected_leaves_the_second_without_memory():
@@ -510,7 +502,7 @@ def test_popmemh_third_layer_rejected_leaves_the_second_without_memory():
     network, *_ = grow("POPMemH", widths=(6, 5, 4), layer_threshold=(scores[1] + scores[2]) / 2)
     two, *_ = grow("POPMemH", widths=(6, 5), **ALWAYS)
     assert [len(list(layer)) for layer in network.layers] == [2, 1]
-    assert same(network, two)
+    assert are_same(network, two)
 
 
 @pytest.mark.parametrize("name", ["POPMemO", "POPMemH"])
@@ -519,7 +511,7 @@ def test_with_one_class_lda_finds_nothing_to_remember(name):
     data.target[:] = [0, 1, 0]
     network, *_ = grow(name, data, memory="lda", **ALWAYS)
     fast, *_ = grow("POPFast", data, **ALWAYS)
-    assert same(network, fast)
+    assert are_same(network, fast)
 
 
 @every([opgrow.POPMemORegressor, opgrow.POPMemHRegressor])
@@ -536,7 +528,7 @@ def test_a_rejected_layer_leaves_no_trace(name):
     network, growth, _ = grow(name, layer_threshold=np.inf)
     alone, *_ = grow(name, widths=(6,))
     assert [step.accepted for step in growth.steps if step.kind == "layer"] == [True, False]
-    assert same(network, alone)
+    assert are_same(network, alone)
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -584,10 +576,10 @@ def test_the_layer_threshold_decides(name):
 def test_deeper_layers_are_frozen_until_fine_tuning():
     one, *_ = grow("POPFast", widths=(6,))
     two, *_ = grow("POPFast", widths=(6, 5), **ALWAYS)
-    assert same(one.layers[0], two.layers[0])
+    assert are_same(one.layers[0], two.layers[0])
     tuned, growth, _ = grow("POPFast", widths=(6, 5), fine_tune=3, **ALWAYS)
     assert growth.steps[-1].accepted
-    assert not same(two.layers[0], tuned.layers[0])
+    assert not are_same(two.layers[0], tuned.layers[0])
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -606,7 +598,7 @@ def test_fine_tuning_never_worsens_the_score(name, held):
     ruinous = replace(given.fine_tuning, learning_rates=(1e3,), epochs=(2,))
     kept, growth, _ = grow(name, data, given=replace(given, fine_tuning=ruinous))
     assert not growth.steps[-1].accepted
-    assert same(kept, plain)
+    assert are_same(kept, plain)
 
 
 def test_fine_tuning_a_head_of_neurons_helps():
@@ -698,15 +690,15 @@ def test_the_same_seed_grows_the_same_network(name):
         grow(name, seed=seed, n_threads=threads, dropout=0.1, fine_tune=1, **ALWAYS)[0]
         for seed, threads in ((1, 1), (1, 2), (2, 1))
     )
-    assert same(first, second)
-    assert not same(first, other)
+    assert are_same(first, second)
+    assert not are_same(first, other)
 
 
 @every(ESTIMATORS)
 def test_jobs_do_not_change_the_network(cls):
     x, y = data_for(cls)
     first, second = (quick(cls, n_jobs=jobs, fine_tune_epochs=2).fit(x, y) for jobs in (1, 2))
-    assert same(first.network_, second.network_)
+    assert are_same(first.network_, second.network_)
     assert [step.score for step in first.history_] == [step.score for step in second.history_]
 
 
@@ -741,8 +733,7 @@ def test_the_network_alone_predicts_like_the_estimator(cls):
     x, y = data_for(cls)
     model = quick(cls).fit(x, y)
     assert not model.network_.training
-    with torch.no_grad():
-        outputs = model.network_(torch.from_numpy(x)).numpy()
+    outputs = model.network_.outputs(x)
     if cls in CLASSIFIERS:
         np.testing.assert_array_equal(model.classes_[outputs.argmax(axis=1)], model.predict(x))
     else:

@@ -20,6 +20,7 @@ from opgrow.cli import app
 from opgrow.incremental_ridge import IncrementalRidge
 from opgrow.kernels import compiled_features
 from opgrow.network import NORM_EPSILON
+from opgrow.network.tensors import to_tensors
 from opgrow.operators import OperatorSet
 from opgrow.preparation import merged, moments, standardized
 from opgrow.ridge import factor_base, update
@@ -83,7 +84,7 @@ def fitted(cls, x, y, fit=None, **changes):
             np.testing.assert_allclose(shares.sum(axis=1), 1.0)
         else:
             assert np.isfinite(predicted).all()
-    assert all(tensor.isfinite().all() for tensor in estimator.network_.state_dict().values())
+    assert all(np.isfinite(tensor).all() for tensor in to_tensors(estimator.network_).values())
     return estimator
 
 

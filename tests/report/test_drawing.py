@@ -56,11 +56,11 @@ def test_every_neuron_is_a_mark_in_the_colour_of_its_operator_set():
 
 def test_a_neuron_says_where_it_is_and_what_it_listens_to():
     net = network(operator_set=GAUSSIAN)
-    block = list(net.hidden[0])[1]
-    block.weight.data[:] = 0.1
-    block.weight.data[1, 0] = -0.75
-    net.head.weight.data[:] = 0.0
-    net.head.weight.data[1, 4] = 2.5
+    block = list(net.layers[0])[1]
+    block.weight[:] = 0.1
+    block.weight[1, 0] = -0.75
+    net.head.weight[:] = 0.0
+    net.head.weight[4, 1] = 2.5
     said = [
         text for _, _, text in marks(draw(net, feature_names=["a", "b", "c"], output_names=["no", "yes"]))
     ]
@@ -76,8 +76,8 @@ def test_a_neuron_says_where_it_is_and_what_it_listens_to():
 
 def test_the_head_weights_of_a_broad_network_are_those_of_the_layer():
     net = network(widths=((2,), (3,)), broad=True)
-    net.head.weight.data[:] = 0.0
-    net.head.weight.data[0, 3] = -1.5  # the second neuron of the second layer
+    net.head.weight[:] = 0.0
+    net.head.weight[3, 0] = -1.5  # the second neuron of the second layer
     said = [text for _, _, text in marks(draw(net)) if "layer 2, block 1, neuron 2 of 3" in text]
     assert said[0].endswith("largest head weight: output 1 (-1.5)")
     assert "largest weight: neuron" in said[0]
@@ -127,7 +127,7 @@ def test_the_operators_of_a_head_are_shown():
 )
 def test_neither_neurons_nor_blocks_nor_columns_overlap(net):
     members = None
-    if len(net.hidden) == 1 and len(list(net.hidden[0])) == 20:
+    if len(net.layers) == 1 and len(list(net.layers[0])) == 20:
         members = [i // 2 + 1 for i in range(20)]
     places = plan(net, 50, members)
     boxes = [placed.box for column in places.layers for placed in column.blocks]
@@ -150,7 +150,7 @@ def test_neither_neurons_nor_blocks_nor_columns_overlap(net):
     assert places.head.right < width
     assert places.bottom < height
     assert sum("layer" in said for *_, said in marks(draw(net))) == sum(
-        layer.n_neurons for layer in net.hidden
+        layer.n_neurons for layer in net.layers
     )
 
 

@@ -91,10 +91,10 @@ def test_every_method_has_a_report(name, tmp_path):
     found = Page(text)
     assert {"network", "growth", "latency", "steps"} <= set(found.ids())
     assert len(found.ids()) == len(set(found.ids()))
-    hidden = sum(layer.n_neurons for layer in model.network_.hidden)
+    hidden = sum(layer.n_neurons for layer in model.network_.layers)
     neurons = re.findall(r"<circle class=\"mark\"[^>]*><title>([^<]*, neuron \d+ of \d+[^<]*)</title>", text)
     assert len(neurons) == hidden
-    assert str(model.network_.hidden[0].blocks[0].operator_set).replace("/", " / ") in neurons[0]
+    assert str(model.network_.layers[0].blocks[0].operator_set).replace("/", " / ") in neurons[0]
     assert f"{model.network_.n_parameters():,}" in found.text
     assert repr(model.network_) in found.text
     score = model.score(X[1::2], y[1::2])

@@ -386,7 +386,6 @@ def test_a_fit_that_is_cut_off_goes_on(cls, rows, tmp_path, monkeypatch):
         except Cut:
             cuts += 1
     assert cuts > 3
-    pairs = zip(whole.network_.state_dict().values(), parts.network_.state_dict().values(), strict=True)
-    assert all((a == b).all() for a, b in pairs)
+    assert whole.network_.digest() == parts.network_.digest()
     with pytest.raises(ValueError, match="on other data"):
         parts.fit(from_arrays(x + np.float32(1e-3), y, chunk_rows=100))

@@ -42,19 +42,24 @@ def speed(
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
     from ..devices import choose_device
+    from ..extras import require_torch
+
+    require_torch("opgrow bench speed, which compares with it,")
     from .speed import measure
 
     if quick and pop:
         raise ValueError("--pop asks for a fit, and --quick leaves the fits out: give one of the two")
     chosen = choose_device(device)
-    if chosen.type == "cpu":
+    if chosen == "cpu":
         _show(measure(data, repeats, quick, pop), as_json)
         return
+    import torch
+
     from .gpu_speed import measure_gpu
 
     if pop:
         raise ValueError("--pop is for the CPU: on a GPU, POP is always fitted, on scene15_gist512")
-    _show(measure_gpu(chosen, data, repeats, quick), as_json)
+    _show(measure_gpu(torch.device(chosen), data, repeats, quick), as_json)
 
 
 @app.command()
@@ -72,9 +77,12 @@ def rows(
 ) -> None:
     """Grow a small network from generated data of several sizes: time a row, and memory."""
     from ..devices import choose_device
+    from ..extras import require_torch
+
+    torch = require_torch("opgrow bench rows")
     from .rows import measure_rows
 
-    _show(measure_rows(choose_device(device), _sizes(counts), inputs, memory), as_json)
+    _show(measure_rows(torch.device(choose_device(device)), _sizes(counts), inputs, memory), as_json)
 
 
 def _sizes(counts: str) -> list[int]:
@@ -104,7 +112,9 @@ def stream(
     figure: Annotated[
         Path | None, typer.Option(help="SVG file to write: time a row against the number of rows.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads. Default: as many as torch uses.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Threads. Default: all cores, or as many as torch uses.")
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""

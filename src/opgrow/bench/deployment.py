@@ -16,12 +16,10 @@ from contextlib import chdir
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -33,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from .. import datasets
 from ..estimators import HeMLGOPClassifier
 from ..export.c_size import find_compiler
+from ..extras import has, needs
 from ..kernels.threads import single_threaded_libraries
 from .c_programs import CFunction, build
 from .protocols import draw_split
@@ -134,9 +133,9 @@ class _Bench:
             self.skipped.append("C: no C compiler was found; install gcc or clang, or set CC")
 
     def has(self, package: str, extra: str) -> bool:
-        if find_spec(package) is not None:
+        if has(package):
             return True
-        line = f'{package}: it is not installed; pip install "opgrow[{extra}]"'
+        line = needs("This peer", package, extra)
         if line not in self.skipped:
             self.skipped.append(line)
         return False
@@ -151,14 +150,20 @@ class _Bench:
             yield from self._compiled(described, runtime, expected, partial(self._export, model, options))
         if self.has("onnx", "onnx") and self.has("onnxruntime", "onnx"):
             yield self._onnx(described, model, expected)
-        network = model.network_.eval()
+        if self.has("torch", "torch"):
+            yield self._torch(described, model, expected)
+        yield self._predict(described, model, expected)
 
-        def torch_label(row: np.ndarray) -> int:
+    def _torch(self, described: str, model: Any, expected: np.ndarray) -> _Candidate:
+        import torch
+
+        network = model.network_.to_torch()
+
+        def label(row: np.ndarray) -> int:
             with torch.no_grad():
                 return int(network(torch.from_numpy(row)).argmax())
 
-        yield self._python(described, "PyTorch", torch_label, expected)
-        yield self._predict(described, model, expected)
+        return self._python(described, "PyTorch", label, expected)
 
     def _export(self, model: Any, options: dict[str, str], path: Path) -> CFunction:
         model.export_c(path, name="model", calibration=self.x, min_agreement=0, **options)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import datasets
 from ..backends import Problem
@@ -25,7 +25,7 @@ from ..gpu.model import Model
 from ..gpu.rows import DevicePart
 from ..gpu.steps import Trainer
 from ..kernels import cuda, reference
-from ..network import Block, Layer
+from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
 from .speed import Row, random_rows
@@ -192,7 +192,7 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
     part = _part(device, 36_000, 512, 160, 10)
     for batch in (32, 128, 4096):
         for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
-            block, head = Block(512, 40, OperatorSet(*operators)), nn.Linear(200, 10)
+            block, head = Block(512, 40, OperatorSet(*operators)), Linear(200, 10)
             layers = [Layer([block])]
             shape, settings = Shape(layers, head, 160), TuningSettings(batch_size=batch, dropout=0.1)
             theta = torch.from_numpy(shape.flatten(layers, head)).to(device)

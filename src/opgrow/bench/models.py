@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -25,6 +24,7 @@ from sklearn.svm import SVC
 
 from .. import estimators
 from ..assignments import parse_parameters
+from ..extras import require
 
 __all__ = [
     "ABLATIONS",
@@ -60,10 +60,7 @@ def _from_extra(module: str, cls: str, **settings: Any) -> Callable[[int], Any]:
     """A model of a package that is an extra."""
 
     def make(seed: int) -> Any:
-        try:
-            found = getattr(import_module(module), cls)
-        except ImportError:
-            raise ImportError(f'{module} is missing; install it with: pip install "opgrow[bench]"') from None
+        found = getattr(require(module, cls, "bench"), cls)
         return found(random_state=seed, n_jobs=2, **settings)
 
     return make

@@ -33,12 +33,11 @@ def page(study: Study, results: Sequence[Finished], command: str) -> str:
 
 def _intro(study: Study, command: str) -> str:
     import sklearn
-    import torch
 
     rules = study.rules
     versions = (
         f"opgrow {__version__}, Python {platform.python_version()}, "
-        f"torch {torch.__version__}, scikit-learn {sklearn.__version__}, {platform.machine()}, "
+        f"scikit-learn {sklearn.__version__}, {platform.machine()}, "
         f"{platform.system()}"
     )
     chosen = {

@@ -141,7 +141,7 @@ def _calibration(estimator: Any, x: np.ndarray, y: np.ndarray) -> float | None:
 def _operators(network: Any) -> list[dict[str, Any]]:
     return [
         {"layer": number, "set": str(block.operator_set), "neurons": block.n_neurons}
-        for number, layer in enumerate(network.hidden, 1)
+        for number, layer in enumerate(network.layers, 1)
         for block in layer
     ]
 

@@ -23,7 +23,7 @@ from ..engine.native import native
 from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
 from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
 from ..kernels.threads import map_rows, single_threaded_libraries
-from ..network import Block, Layer
+from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
 from ..statistics import Rows
@@ -178,7 +178,7 @@ def _tuning_step(repeats: int) -> Iterator[Row]:
     order = rng.permutation(n)
     for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
         operator_set = OperatorSet(*operators)
-        layers, head = [Layer([Block(8, 40, operator_set)])], torch.nn.Linear(80, 2)
+        layers, head = [Layer([Block(8, 40, operator_set)])], Linear(80, 2)
         shape = Shape(layers, head, 40)
         settings = TuningSettings(batch_size=batch)
         compiled = CompiledEngine(shape, shape.flatten(layers, head), data, settings)

@@ -10,7 +10,6 @@ import math
 import time
 from collections import Counter
 from copy import copy
-from importlib.util import find_spec
 from os import PathLike
 from typing import Any, Self
 
@@ -23,6 +22,7 @@ from ..events import (
     GrowthStarted,
     StepFinished,
 )
+from ..extras import has, needs, require
 from ..network import Network
 from ..scores import Score
 from .base import Callback
@@ -93,22 +93,18 @@ class Records(Callback):
 
 
 def _sizes(network: Network) -> dict[str, int]:
-    neurons = sum(layer.n_neurons for layer in network.hidden)
+    neurons = sum(layer.n_neurons for layer in network.layers)
     return {
         "parameters": network.n_parameters(),
         "flops": network.flops(),
         "neurons": neurons,
-        "layers": len(network.hidden),
+        "layers": len(network.layers),
     }
 
 
 def _require(package: str, module: str, extra: str) -> None:
-    try:
-        found = find_spec(module) is not None
-    except ModuleNotFoundError:
-        found = False
-    if not found:
-        raise ImportError(f'This callback needs the package {package}: pip install "opgrow[{extra}]".')
+    if not has(module):
+        raise ImportError(needs("This callback", f"the package {package}", extra))
 
 
 class TensorBoard(Records):
@@ -148,9 +144,8 @@ class TensorBoard(Records):
         super().on_fit_start(event)
         self._writer = self.writer
         if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._writer = SummaryWriter(self.log_dir)
+            writing = require("torch.utils.tensorboard", "This callback", "tensorboard")
+            self._writer = writing.SummaryWriter(self.log_dir)
         rows = "".join(f"| {name} | `{value!r}` |\n" for name, value in event.parameters.items())
         self._writer.add_text(event.estimator, f"| parameter | value |\n|---|---|\n{rows}")
 

@@ -153,7 +153,8 @@ def fit(
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option(help="Threads; -1 for all cores. Default: as many as torch uses.")
+        int | None,
+        typer.Option(help="Threads; -1 for all cores. Default: all cores, or as many as torch uses."),
     ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")

@@ -18,12 +18,22 @@ __all__ = ["inspect"]
 def inspect(
     model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    digest: Annotated[
+        bool,
+        typer.Option(
+            "--digest", help="Print the digest of the network alone: equal networks have equal ones."
+        ),
+    ] = False,
 ) -> None:
     """Show what a model file holds: the network, its inputs and how it was grown."""
     from opgrow.persistence import read
 
+    if as_json and digest:
+        raise ValueError("--json has the digest in it: give --json or --digest.")
     loaded = read(model)
-    if as_json:
+    if digest:
+        print(loaded.estimator.network_.digest())
+    elif as_json:
         common.print_json(_summary(model, loaded))
     else:
         _print(model, loaded)
@@ -41,6 +51,7 @@ def _summary(path: Path, model: ModelFile) -> dict[str, Any]:
         "target": model.target,
         "topology": network.topology(),
         "network": network.describe(),
+        "digest": network.digest(),
         "columns": None if model.encoder is None else model.encoder.to_dict()["columns"],
         "feature_names": estimator.feature_names_in_.tolist()
         if hasattr(estimator, "feature_names_in_")

@@ -17,6 +17,7 @@ import numpy as np
 
 from opgrow.data.csv_files import read_csv
 from opgrow.data.table import Table, as_column, as_text, check_names
+from opgrow.extras import require
 
 __all__ = ["read_npz", "read_table"]
 
@@ -138,12 +139,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _read_parquet(path: Path) -> Table:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError('Parquet files need pyarrow: pip install "opgrow[tables]".') from error
-
+    pa, pq = (require(module, "Reading Parquet files", "tables") for module in ("pyarrow", "pyarrow.parquet"))
     try:
         with pq.ParquetFile(path) as file:
             content = file.read()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..algebra import Array
 from ..backends import HostBackend, HostPart, Problem, sample_rows
 from ..engines import TuningSettings
-from ..network import Block, Layer
+from ..network import Block, Head, Layer, Linear
 from ..preparation import moments
 from ..scaling import Scaling
 from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
@@ -231,7 +231,7 @@ class DistributedBackend:
     def session(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         parts: Sequence[ShardPart],
         settings: TuningSettings,
         criterion: str,
@@ -240,7 +240,7 @@ class DistributedBackend:
         from .session import ShardSession
         from .streams import ShardStreamSession
 
-        assert isinstance(head, nn.Linear)
+        assert isinstance(head, Linear)
         if isinstance(self.inner, StreamBackend):
             windows = self.inner.windows(parts[0].inner)
             return ShardStreamSession(layers, head, parts, settings, criterion, windows)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from .. import kernels
 from ..engines import Moments, Shape, TuningSettings, fill, single
-from ..network import NORM_EPSILON, Layer
+from ..kernels.differentiable import features
+from ..network import NORM_EPSILON, Layer, Linear
 from ..scores import CRITERIA, Score, evaluate
 from ..tuning import pack_best, unpack_best
 from .backend import ShardPart
@@ -28,7 +28,7 @@ class ShardDeviceSession:
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear,
+        head: Linear,
         parts: Sequence[ShardPart],
         settings: TuningSettings,
         criterion: str,
@@ -67,7 +67,7 @@ class ShardDeviceSession:
         inputs, weight = [data[0] for data in self.data], self.data[0][3].double()
         for layer in self.shape.blocks(self.theta):
             raws = [
-                torch.cat([kernels.features(x, b.weight, b.bias, b.operator_set) for b in layer], dim=1)
+                torch.cat([features(x, b.weight, b.bias, b.operator_set) for b in layer], dim=1)
                 for x in inputs
             ]
             values = raws[0].double()

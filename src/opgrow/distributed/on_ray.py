@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..extras import needs
 from ..stream.sources import Source
 from .launch import share_of
 
@@ -57,7 +58,7 @@ def ray_fit(
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchTrainer
     except ImportError as error:
-        raise ImportError("ray_fit needs Ray Train: pip install 'opgrow[ray]'") from error
+        raise ImportError(needs("ray_fit", "Ray Train", "ray")) from error
     if callable(X) != (y is None):
         raise ValueError("ray_fit takes X and y, or a function that returns both instead of X")
     if not ray.is_initialized():

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import kernels
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
 from ..engines import ReferenceEngine, Shape, TuningData, TuningSettings
+from ..kernels.differentiable import features
 from ..network import NORM_EPSILON
 from ..scores import row_losses
 from .engine import BACKWARD, FORWARD, GRADIENT, draw_epoch
@@ -99,7 +99,7 @@ class ShardReference(ReferenceEngine):
         x = dropped(x, INPUTS, settings.input_dropout)
         frozen = dropped(frozen, FROZEN, settings.dropout)
         for layer in self.layers:
-            raw = torch.cat([kernels.features(x, w, b, next(sets)) for w, b, _, _ in layer], dim=1)
+            raw = torch.cat([features(x, w, b, next(sets)) for w, b, _, _ in layer], dim=1)
             scale, shift = (torch.cat([block[i] for block in layer]) for i in (2, 3))
             sums = torch.stack([raw.double().sum(dim=0), raw.double().square().sum(dim=0)])
             mean, square = _Added.apply(sums, self.group) / count

@@ -7,12 +7,11 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import nn
 
 from ..engine.native import native
 from ..engines import Moments, Shape, TuningSettings, is_plain
 from ..kernels import compiled_features
-from ..network import NORM_EPSILON, Layer
+from ..network import NORM_EPSILON, Layer, Linear
 from ..scores import CRITERIA, Score, evaluate
 from ..tuning import FlatParameters
 from .backend import ShardPart
@@ -29,7 +28,7 @@ class ShardSession(FlatParameters):
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear,
+        head: Linear,
         parts: Sequence[ShardPart],
         settings: TuningSettings,
         criterion: str,

@@ -13,10 +13,9 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from ..engines import Moments, TuningData, TuningSettings, fill
-from ..network import Layer
+from ..network import Layer, Linear
 from ..scaling import Ranges
 from ..stream.backend import StreamProblem
 from ..stream.moments import ColumnMoments
@@ -123,7 +122,7 @@ class ShardStreamSession(ShardSession):
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear,
+        head: Linear,
         parts: Sequence[ShardPart],
         settings: TuningSettings,
         criterion: str,

@@ -12,13 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
@@ -38,7 +36,6 @@ from ..growth import GrowthSettings, Method, Problem
 from ..kernels.threads import run_all
 from ..network import Network
 from ..parameters import check_common, class_weights
-from ..prediction import network_outputs
 from ..preparation import (
     as_array,
     as_numbers,
@@ -52,7 +49,6 @@ from ..preparation import (
     split_rows,
     standardized,
 )
-from ..process import torch_random_state_kept
 from ..ranks import current
 from ..scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
 from ..scores import Loss, probabilities
@@ -90,13 +86,12 @@ def _set_constants(
     network: Network, scaling: Scaling, seen: Ranges, shift: np.ndarray, spread: np.ndarray, regression: bool
 ) -> None:
     """Tell a network how its inputs were scaled, and what was seen of them and of its targets."""
-    network.input_mean.copy_(torch.from_numpy(scaling.center))
-    network.input_scale.copy_(torch.from_numpy(scaling.scale))
+    network.input_mean, network.input_scale = scaling.center.copy(), scaling.scale.copy()
     network.input_bound = scaling.bound
-    network.input_low, network.input_high = torch.from_numpy(seen.low), torch.from_numpy(seen.high)
+    network.input_low, network.input_high = seen.low, seen.high
     if regression:
-        network.output_mean, network.output_scale = torch.from_numpy(shift), torch.from_numpy(spread)
-        network.output_low, network.output_high = map(torch.from_numpy, seen.output_limits())
+        network.output_mean, network.output_scale = shift, spread
+        network.output_low, network.output_high = seen.output_limits()
 
 
 def _refuse_no_rows(keep: np.ndarray) -> None:
@@ -431,8 +426,6 @@ class GrowingEstimator(BaseEstimator):
             for callback in callbacks:
                 stack.callback(callback.close)
             stack.callback(listeners.close)
-            # Modules are made with random weights; the user's own random numbers should not notice.
-            stack.enter_context(torch_random_state_kept())
             parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "callbacks"}
             before = folder.elapsed_before
             listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows, before))
@@ -552,8 +545,11 @@ class GrowingEstimator(BaseEstimator):
 
     def _network_outputs(self, network: Network, x: np.ndarray) -> np.ndarray:
         device = prediction_device(self.device, x.size)
-        network = network if device.type == "cpu" else deepcopy(network).to(device)
-        return network_outputs(network, x)
+        if device == "cpu":
+            return network.outputs(x)
+        from ..network.torch import outputs_on
+
+        return outputs_on(network, x, device)
 
     def save(self, path: Any, *, sample: bool = True) -> None:
         """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.

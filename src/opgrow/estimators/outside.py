@@ -21,7 +21,7 @@ def values_outside(network: Network, x: np.ndarray) -> np.ndarray:
     """
     if network.input_low is None or network.input_high is None:
         return np.zeros(x.shape, bool)
-    low, high = network.input_low.cpu().numpy(), network.input_high.cpu().numpy()
+    low, high = network.input_low, network.input_high
     with np.errstate(over="ignore"):
         width = high - low
         return ((x < low - width) | (x > high + width)) & (width > 0)

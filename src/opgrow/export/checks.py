@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
@@ -24,7 +24,7 @@ def check_exportable(estimator: Any) -> Network:
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")
     network = estimator.network_
-    blocks = [block for layer in network.hidden for block in layer]
+    blocks = [block for layer in network.layers for block in layer]
     if isinstance(network.head, Block):
         blocks.append(network.head)
     for block in blocks:
@@ -34,16 +34,16 @@ def check_exportable(estimator: Any) -> Network:
 
 def check_single_precision(network: Network, otherwise: str = "") -> None:
     """Refuse inputs and outputs that single precision cannot hold; ``otherwise`` says what else to do."""
-    single = torch.finfo(torch.float32)
+    single = np.finfo(np.float32)
     for what, mean, scale in (
         ("Input", network.input_mean, network.input_scale),
         ("Output", network.output_mean, network.output_scale),
     ):
         if mean is None or scale is None:
             continue
-        lost = (scale < single.tiny) | (scale > single.max) | (mean.abs() > single.max)
+        lost = (scale < single.tiny) | (scale > single.max) | (np.abs(mean) > single.max)
         if lost.any():
-            i = int(lost.int().argmax())
+            i = int(lost.argmax())
             raise ValueError(
                 f"{what} {i} has a mean of {mean[i]:.3g} and a scale of {scale[i]:.3g}, which single "
                 f"precision does not hold: rescale the data before fitting{otherwise}."

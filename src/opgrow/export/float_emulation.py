@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..operators import CLAMP
+from ..formulas import CLAMP
 from ..scaling import FARTHEST
 from .c_float import input_constants, quantized
 from .program import Program, Step

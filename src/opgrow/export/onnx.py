@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 
 from .._version import __version__
 from ..atomic import check_suffix
+from ..extras import require
 from ..network import Network
 from ..parameters import check_flag
 from .checks import check_exportable, check_single_precision
@@ -181,10 +182,7 @@ def _remedy(float16: bool, input_type: str) -> str:
 
 
 def _check_onnx() -> None:
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Exporting to ONNX needs the package onnx: pip install "opgrow[onnx]".') from error
+    require("onnx", "Exporting to ONNX", "onnx")
 
 
 def _feature_names(estimator: Any, given: Sequence[str] | None) -> list[str] | None:
@@ -276,12 +274,12 @@ def _add_probabilities(graph: Graph, outputs: str, loss: str) -> None:
 
 def _add_variable(graph: Graph, network: Network, outputs: str, element: int) -> None:
     if network.output_mean is not None and network.output_scale is not None:
-        scale, mean = (values.cpu().numpy() for values in (network.output_scale, network.output_mean))
+        scale, mean = network.output_scale, network.output_mean
         outputs = graph.add("Mul", outputs, graph.constant(scale, np.float64))
         outputs = graph.add("Add", outputs, graph.constant(mean, np.float64))
     for beyond, limits in (("Less", network.output_low), ("Greater", network.output_high)):
         if limits is not None:  # by a comparison, which leaves NaN as it is
-            limit = graph.constant(limits.cpu().numpy(), np.float64)
+            limit = graph.constant(limits, np.float64)
             outputs = graph.add("Where", graph.add(beyond, outputs, limit), limit, outputs)
     graph.add("Cast", outputs, to=element, output="variable")
 

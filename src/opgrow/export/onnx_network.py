@@ -15,9 +15,8 @@ from itertools import groupby
 
 import numpy as np
 from onnx import TensorProto
-from torch import Tensor
 
-from ..network import Block, Layer, Network
+from ..network import NORM_EPSILON, Block, Layer, Network
 from ..scaling import FARTHEST
 from .onnx_graph import Graph, value_info
 from .onnx_operators import ACTIVATIONS, is_matrix_product, pooled
@@ -47,11 +46,11 @@ def network_outputs(graph: Graph, network: Network, x: str, element: int) -> str
     str
         Name of the outputs, in double precision, of shape (N, n_outputs); NaN in rows that hold NaN.
     """
-    groups = [blocks for layer in network.hidden for blocks in _groups(layer)]
+    groups = [blocks for layer in network.layers for blocks in _groups(layer)]
     if isinstance(network.head, Block):
         groups.append([network.head])
     sizes = [
-        sum(block.weight.numel() for block in blocks)
+        sum(block.weight.size for block in blocks)
         for blocks in groups
         if not is_matrix_product(blocks[0].operator_set, blocks[0].n_inputs)
     ]
@@ -89,21 +88,21 @@ def _in_chunks(graph: Graph, network: Network, x: str, element: int, most: int) 
 def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
     x = _network_input(graph, network, x, element)
     width, outputs = network.n_inputs, []
-    for number, layer in enumerate(network.hidden, 1):
+    for number, layer in enumerate(network.layers, 1):
         x, width = _layer(graph, layer, x, width, f"layer{number}"), layer.n_neurons
         outputs.append(x)
     if network.broad and len(outputs) > 1:
         x = graph.add("Concat", *outputs, axis=1)
     if isinstance(network.head, Block):
         return _cast(graph, _group(graph, [network.head], x, "head"), TensorProto.DOUBLE)
-    weight = graph.weight(_array(network.head.weight).T, "head.weight", TensorProto.DOUBLE)
+    weight = graph.weight(network.head.weight, "head.weight", TensorProto.DOUBLE)
     products = graph.add("MatMul", _cast(graph, x, TensorProto.DOUBLE), weight)
-    return graph.add("Add", products, graph.constant(_array(network.head.bias), np.float64))
+    return graph.add("Add", products, graph.constant(network.head.bias, np.float64))
 
 
 def _network_input(graph: Graph, network: Network, x: str, element: int) -> str:
     """Raw inputs as the network sees them: standardised and, where it has a bound, squashed."""
-    mean, scale, bound = _array(network.input_mean), _array(network.input_scale), network.input_bound
+    mean, scale, bound = network.input_mean, network.input_scale, network.input_bound
     standardizes = bool(mean.any() or (scale != 1).any())
     if not standardizes and bound is None:
         return _cast(graph, x, TensorProto.FLOAT) if element != TensorProto.FLOAT else x
@@ -148,8 +147,8 @@ def _groups(layer: Layer) -> list[list[Block]]:
 def _group(graph: Graph, blocks: Sequence[Block], x: str, name: str) -> str:
     """f(rho(psi(x, weight)) + bias) of blocks that share an operator set and their inputs."""
     first = blocks[0]
-    weight = np.concatenate([_array(block.weight) for block in blocks], axis=1)
-    bias = np.concatenate([_array(block.bias) for block in blocks])
+    weight = np.concatenate([block.weight for block in blocks], axis=1)
+    bias = np.concatenate([block.bias for block in blocks])
     values = pooled(graph, x, weight, first.operator_set, f"{name}.weight")
     if bias.any():
         values = graph.add("Add", values, graph.constant(bias))
@@ -163,12 +162,12 @@ def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
     norm = block.norm
     if norm is None:
         return np.ones(block.n_neurons), np.zeros(block.n_neurons)
-    scale = _array(norm.weight) / np.sqrt(_array(norm.running_var) + norm.eps)
-    return scale, _array(norm.bias) - _array(norm.running_mean) * scale
+    scale = norm.scale / np.sqrt(norm.variance.astype(np.float64) + NORM_EPSILON)
+    return scale, norm.shift - norm.mean * scale
 
 
 def _unit_rows(graph: Graph, z: str) -> str:
-    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.network.unit_rows`."""
+    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.formulas.unit_rows`."""
     tiny = graph.constant(_TINY)
     largest = graph.add("ReduceMax", graph.add("Abs", z), axes=[1], keepdims=1)
     z = graph.add("Div", z, graph.add("Max", largest, tiny))
@@ -186,7 +185,3 @@ def _unknown_where_input_is(graph: Graph, x: str, outputs: str, element: int) ->
 
 def _cast(graph: Graph, x: str, element: int) -> str:
     return graph.add("Cast", x, to=element)
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().numpy().astype(np.float64)

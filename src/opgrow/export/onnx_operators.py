@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators import CLAMP, OperatorSet
+from ..formulas import CLAMP
+from ..operators import OperatorSet
 from .onnx_graph import Graph
 
 __all__ = ["ACTIVATIONS", "NODALS", "WINDOWS", "General", "Separable", "is_matrix_product", "pooled"]

@@ -2,7 +2,7 @@
 
 A network becomes lists of `Step`: neurons with one operator set, each followed by a scale and a shift. Batch
 norms, and for regression the constants of the targets, are folded into these; blocks side by side that
-compute alike become one step. What reads a `Program` needs to know nothing of torch modules.
+compute alike become one step. What reads a `Program` needs to know nothing of networks.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
-from ..network import Block, Network
+from ..network import NORM_EPSILON, Block, Network
 from ..operators import OperatorSet
 from ..scaling import squash
 from .checks import check_exportable
@@ -161,17 +160,16 @@ def _limits(network: Network, name: str) -> np.ndarray | None:
     if limits is None:
         return None
     # What single precision cannot hold is no limit in it.
-    return limits.cpu().numpy().clip(-_LARGEST_SINGLE, _LARGEST_SINGLE)
+    return limits.clip(-_LARGEST_SINGLE, _LARGEST_SINGLE)
 
 
 def steps_of(network: Network) -> tuple[list[list[Step]], Step]:
     """The steps of all layers, and that of the head."""
-    layers = [_merged(_block_step(block) for block in layer) for layer in network.hidden]
+    layers = [_merged(_block_step(block) for block in layer) for layer in network.layers]
     if isinstance(network.head, Block):
         head = _block_step(network.head)
     else:
-        weight, bias = _values(network.head.weight, "head"), _values(network.head.bias, "head")
-        head = Step(LINEAR, weight, bias)
+        head = Step(LINEAR, _values(network.head.weight.T, "head"), _values(network.head.bias, "head"))
     if network.output_scale is not None and network.output_mean is not None:
         scale, shift = _values(network.output_scale, "output"), _values(network.output_mean, "output")
         head = replace(head, scale=scale, shift=shift)
@@ -189,9 +187,9 @@ def _block_step(block: Block) -> Step:
     )
     if block.norm is None:
         return step
-    mean, variance = _values(block.norm.running_mean, what), _values(block.norm.running_var, what)
-    scale = _values(block.norm.weight, what) / np.sqrt(variance + block.norm.eps)
-    return replace(step, scale=scale, shift=_values(block.norm.bias, what) - mean * scale, mean=mean)
+    mean, variance = _values(block.norm.mean, what), _values(block.norm.variance, what)
+    scale = _values(block.norm.scale, what) / np.sqrt(variance + NORM_EPSILON)
+    return replace(step, scale=scale, shift=_values(block.norm.shift, what) - mean * scale, mean=mean)
 
 
 def _merged(steps: Iterable[Step]) -> list[Step]:
@@ -211,8 +209,8 @@ def _merged(steps: Iterable[Step]) -> list[Step]:
     return merged
 
 
-def _values(tensor: Any, what: str) -> np.ndarray:
-    values = tensor.detach().cpu().to(torch.float64).numpy()
+def _values(array: np.ndarray, what: str) -> np.ndarray:
+    values = array.astype(np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The network cannot be exported: its {what} holds values that are not finite.")
     return values

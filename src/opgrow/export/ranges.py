@@ -1,6 +1,6 @@
 """How large everything inside a program gets on given rows, which is what fixed-point formats are made from.
 
-The rows go through the program in double precision, by the torch formulas of the operators. A few rows that
+The rows go through the program in double precision, by the numpy formulas of the operators. A few rows that
 are far from all others, such as one with a sentinel for a missing value, do not count: a format that held
 them would have no digits left for the rest.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from ..network import unit_rows
+from ..formulas import unit_rows
 from .program import Program, Step
 
 __all__ = ["NARROW", "Ranges", "StepRange", "exact_outputs", "find_ranges", "usual_largest"]
@@ -82,36 +81,36 @@ def exact_outputs(program: Program, rows: np.ndarray) -> list[np.ndarray]:
     return [np.concatenate(layer) for layer in zip(*parts, strict=True)]
 
 
-def _chunks(program: Program, inputs: np.ndarray) -> list[torch.Tensor]:
+def _chunks(program: Program, inputs: np.ndarray) -> list[np.ndarray]:
     size = max(1, _CHUNK_ELEMENTS // max(step.weight.size for step in program.steps))
-    return [torch.from_numpy(inputs[start : start + size]) for start in range(0, len(inputs), size)]
+    return [inputs[start : start + size] for start in range(0, len(inputs), size)]
 
 
-def _run(program: Program, x: torch.Tensor, found: list[StepRange]) -> list[np.ndarray]:
+def _run(program: Program, x: np.ndarray, found: list[StepRange]) -> list[np.ndarray]:
     outputs = [x] if program.head_sees_input else []
     layers = []
     for layer in program.layers:
-        x = torch.cat([_apply(step, x[:, : step.n_inputs], found) for step in layer], dim=1)
+        x = np.concatenate([_apply(step, x[:, : step.n_inputs], found) for step in layer], axis=1)
         outputs.append(x)
-        layers.append(x.numpy())
-    seen = torch.cat(outputs, dim=1) if program.broad and outputs else x
-    return [*layers, _apply(program.head, seen, found).numpy()]
+        layers.append(x)
+    seen = np.concatenate(outputs, axis=1) if program.broad and outputs else x
+    return [*layers, _apply(program.head, seen, found)]
 
 
-def _apply(step: Step, x: torch.Tensor, found: list[StepRange]) -> torch.Tensor:
-    weight = torch.from_numpy(np.ascontiguousarray(step.weight.T))
-    psi = step.operators.nodal_operator.function(x[:, :, None], weight[None])
-    pooled = step.operators.pool_operator.function(psi)
-    if step.bias is not None:
-        pooled = pooled + torch.from_numpy(step.bias)
-    out = step.operators.activation_operator.function(unit_rows(pooled) if step.unit else pooled)
-    if step.scale is not None and step.shift is not None:
-        out = out * torch.from_numpy(step.scale) + torch.from_numpy(step.shift)
-    pair = psi[:, :-1] * psi[:, 1:]
+def _apply(step: Step, x: np.ndarray, found: list[StepRange]) -> np.ndarray:
+    operators = step.operators
+    with np.errstate(all="ignore"):  # what is not finite shows in the ranges
+        psi = operators.nodal_operator.formula(x[:, :, None], step.weight.T[None])
+        pooled = operators.pool_operator.formula(psi)
+        if step.bias is not None:
+            pooled = pooled + step.bias
+        out = operators.activation_operator.formula(unit_rows(pooled) if step.unit else pooled)
+        if step.scale is not None and step.shift is not None:
+            out = out * step.scale + step.shift
+        pair = psi[:, :-1] * psi[:, 1:]
     found.append(StepRange(*(_largest(values) for values in (psi, pair, pooled, out))))
     return out
 
 
-def _largest(values: torch.Tensor) -> np.ndarray:
-    flat = values.abs().flatten(1)
-    return (flat.amax(dim=1) if flat.shape[1] else torch.zeros(len(flat))).numpy()
+def _largest(values: np.ndarray) -> np.ndarray:
+    return np.abs(values).reshape(len(values), -1).max(axis=1, initial=0.0)

@@ -8,12 +8,11 @@ from threading import Event
 
 import numpy as np
 import torch
-from torch import nn
 
 from ..backends import Problem
 from ..checkpoints import Draft
 from ..engines import TuningSettings, is_plain
-from ..network import Block, Layer
+from ..network import Head, Layer
 from ..population import Member, Outcome, Start, Trained, collect, is_compilable, recall_tally
 from ..population_torch import train_batched
 from ..process import full_single_precision
@@ -72,7 +71,7 @@ class DeviceBackend:
     def session(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         parts: Sequence[DevicePart],
         settings: TuningSettings,
         criterion: str,

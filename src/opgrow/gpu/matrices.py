@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..network import unit_rows
+from ..formulas_torch import unit_rows
 from ..operators import OperatorSet
 from ..preparation import scale_of
 from ..scores import Score

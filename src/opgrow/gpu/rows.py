@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,14 +17,15 @@ import torch
 from torch import Tensor
 
 from ..backends import sample_rows
-from ..network import NORM_EPSILON, Block, Layer, unit_rows
+from ..formulas_torch import unit_rows
+from ..network import NORM_EPSILON, Block
 from ..operators import OperatorSet
 from ..preparation import are_extreme, moments, scale_of
 from ..scaling import Scaling, squash
 from ..statistics import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, constants_of, picked
 from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
 
-__all__ = ["Chunk", "DevicePart", "Source", "block_outputs", "device_moments", "raw_features"]
+__all__ = ["Chunk", "DeviceBlock", "DevicePart", "Source", "block_outputs", "device_moments", "raw_features"]
 
 #: Share of the free memory that inputs, targets and features of accepted blocks may take for good.
 _RESIDENT_SHARE = 0.5
@@ -51,6 +51,46 @@ class Chunk:
     @property
     def n_rows(self) -> int:
         return self.x.shape[1]
+
+
+@dataclass(frozen=True)
+class DeviceBlock:
+    """A block on the device.
+
+    Attributes
+    ----------
+    weight : (n_inputs, n_neurons); bias : (n_neurons,)
+    factor, offset : (n_neurons,) what the batch norm multiplies and shifts by, or None
+    """
+
+    operator_set: OperatorSet
+    normalization: str | None
+    weight: Tensor
+    bias: Tensor
+    factor: Tensor | None
+    offset: Tensor | None
+
+    @classmethod
+    def of(cls, block: Block, device: torch.device) -> DeviceBlock:
+        """A copy of a block's arrays."""
+
+        def copied(array: np.ndarray) -> Tensor:
+            return torch.tensor(array, device=device)
+
+        factor, offset, norm = None, None, block.norm
+        if norm is not None:
+            factor = copied(norm.scale) / torch.sqrt(copied(norm.variance) + NORM_EPSILON)
+            offset = copied(norm.shift) - copied(norm.mean) * factor
+        arrays = copied(block.weight), copied(block.bias)
+        return cls(block.operator_set, block.normalization, *arrays, factor, offset)
+
+    @property
+    def n_inputs(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def n_neurons(self) -> int:
+        return self.weight.shape[1]
 
 
 def spans_of(n_rows: int, size: int, order: np.ndarray | None = None) -> list[slice]:
@@ -191,9 +231,9 @@ class DevicePart:
     """
 
     source: Source
-    layers: list[Layer] = field(default_factory=list)
+    layers: list[list[DeviceBlock]] = field(default_factory=list)
     inputs: Tensor | None = None
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[DeviceBlock] = field(default_factory=list)
     kept: list[Tensor | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -211,7 +251,7 @@ class DevicePart:
 
     @property
     def n_inputs(self) -> int:
-        return self.layers[-1].n_neurons if self.layers else self.source.n_inputs
+        return sum(block.n_neurons for block in self.layers[-1]) if self.layers else self.source.n_inputs
 
     @property
     def n_accepted(self) -> int:
@@ -229,13 +269,13 @@ class DevicePart:
 
     def accept(self, block: Block) -> None:
         """Add a block to the layer."""
-        block = _copy_to(block, self.device)
-        self.blocks.append(block)
-        size = 4 * self.n_rows * block.n_neurons
+        copy = DeviceBlock.of(block, self.device)
+        self.blocks.append(copy)
+        size = 4 * self.n_rows * copy.n_neurons
         room = size <= _RESIDENT_SHARE * free_bytes(self.device)
-        self.kept.append(self._outputs_of(block) if room else None)
+        self.kept.append(self._outputs_of(copy) if room else None)
 
-    def _outputs_of(self, block: Block) -> Tensor:
+    def _outputs_of(self, block: DeviceBlock) -> Tensor:
         out = torch.empty(block.n_neurons, self.n_rows, device=self.device)
 
         def work() -> Tensor:
@@ -247,12 +287,12 @@ class DevicePart:
 
     def accept_computed(self, blocks: Sequence[Block], outputs: Tensor) -> None:
         """Add blocks to a layer without any; ``outputs`` (N, d) of all of them are known."""
-        self.blocks = [_copy_to(block, self.device) for block in blocks]
+        self.blocks = [DeviceBlock.of(block, self.device) for block in blocks]
         self.kept = list(outputs.T.split([block.n_neurons for block in blocks]))
 
     def next_layer(self) -> DevicePart:
         """The rows as the layer on top of the accepted blocks sees them."""
-        layers = [*self.layers, Layer(self.blocks)]
+        layers = [*self.layers, self.blocks]
         kept = [k for k in self.kept if k is not None]
         room = 4 * self.n_rows * self.n_accepted <= _RESIDENT_SHARE * free_bytes(self.device)
         whole = torch.cat(kept) if room and len(kept) == len(self.kept) else None
@@ -264,8 +304,8 @@ class DevicePart:
 
     def remember(self, blocks: Sequence[Block], before: DevicePart) -> None:
         """Put what blocks make of ``before``, the rows as the layer before sees them, beside the inputs."""
-        added = [_copy_to(block, self.device) for block in blocks]
-        self.layers = [*self.layers[:-1], Layer([*self.layers[-1], *added])]
+        added = [DeviceBlock.of(block, self.device) for block in blocks]
+        self.layers = [*self.layers[:-1], [*self.layers[-1], *added]]
         if self.inputs is not None:
             size = 4 * self.n_rows * self.n_inputs
             room = size <= _RESIDENT_SHARE * free_bytes(self.device)
@@ -327,7 +367,7 @@ class DevicePart:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of a linear head on accepted and new features, targets and weights of the first rows."""
         chunk = self.first(sample_rows(self.n_outputs))
-        features = torch.cat([chunk.accepted, block_outputs(_copy_to(block, self.device), chunk.x)])
+        features = torch.cat([chunk.accepted, block_outputs(DeviceBlock.of(block, self.device), chunk.x)])
         matrix, shift = (torch.from_numpy(a).float().to(self.device) for a in (weight, bias))
         outputs = features.T @ matrix + shift
         arrays = [t.cpu().numpy() for t in (outputs, chunk.target.T, chunk.weight)]
@@ -497,18 +537,12 @@ def raw_features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: Operator
 
 
 @torch.no_grad()
-def block_outputs(block: Block, x: Tensor) -> Tensor:
+def block_outputs(block: DeviceBlock, x: Tensor) -> Tensor:
     """What a block on the device hands on for inputs (D, n): (d, n)."""
     if block.normalization == "unit":
         pooled = raw_features(x, block.weight, block.bias, replace(block.operator_set, activation="identity"))
         return block.operator_set.activation_operator.function(unit_rows(pooled.T).T)
     raw = raw_features(x, block.weight, block.bias, block.operator_set)
-    if block.norm is None:
+    if block.factor is None or block.offset is None:
         return raw
-    norm = block.norm
-    factor = norm.weight / torch.sqrt(norm.running_var + NORM_EPSILON)
-    return torch.addcmul((norm.bias - norm.running_mean * factor)[:, None], raw, factor[:, None])
-
-
-def _copy_to(block: Block, device: torch.device) -> Block:
-    return deepcopy(block).to(device).requires_grad_(False)
+    return torch.addcmul(block.offset[:, None], raw, block.factor[:, None])

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..engines import Moments, ReferenceEngine, Shape, TuningSettings, fill, is_plain, single
 from ..kernels import reference
-from ..network import NORM_EPSILON, Block, Layer
+from ..network import NORM_EPSILON, Head, Layer
 from ..scores import Score
 from .memory import shrinking
 from .model import Model
@@ -27,7 +27,7 @@ class DeviceSession:
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         train: DevicePart,
         validation: DevicePart | None,
         settings: TuningSettings,

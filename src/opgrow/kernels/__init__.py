@@ -1,106 +1,48 @@
-"""How (nodal, pool) and its gradient are computed; `features` chooses the way.
+"""How features of blocks and their gradients are computed.
 
-``reference`` is plain torch and serves everything; the engine in C on a CPU, and ``cuda`` by Triton, serve
+`compiled_features` is for numpy arrays: by the engine in C, and for operators of users by torch.
+``differentiable`` is for tensors; ``reference`` is plain torch and serves everything, ``cuda`` is Triton for
 the built-in operators in float32.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib.util import find_spec
-from typing import Any
-
 import numpy as np
-import torch
-from torch import Tensor
 
 from ..engine.native import native
+from ..extras import require_torch
 from ..operators import OperatorSet
-from . import reference
 from .threads import map_rows
 
-__all__ = ["compiled_features", "features", "reference"]
+__all__ = ["CHUNK_ROWS", "compiled_features"]
 
 #: Rows handed to a thread at once.
-_CHUNK_ROWS = 4096
-
-
-def features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
-    """f(rho(psi(x, weight)) + bias), a block's raw output, differentiable: (N, D) to (N, d)."""
-    single = x.dtype == weight.dtype == torch.float32
-    tracing = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    if operator_set.codes is None or not single or tracing:
-        return reference.features(x, weight, bias, operator_set)
-    if x.device.type == "cpu":
-        return _Features.apply(x, weight, bias, operator_set)
-    if x.device.type == "cuda" and _has_triton():
-        from .cuda import Pooled
-
-        # A prediction should not depend on the rows beside it; products in single precision do there.
-        predicting = not torch.is_grad_enabled()
-        nodal, pool, _ = operator_set.codes
-        pooled = Pooled.apply(x, weight, nodal, pool, predicting)
-        return operator_set.activation_operator.function(pooled + bias)
-    return reference.features(x, weight, bias, operator_set)
-
-
-@lru_cache(maxsize=1)
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+CHUNK_ROWS = 4096
 
 
 def compiled_features(
     x: np.ndarray, weight: np.ndarray, bias: np.ndarray, operator_set: OperatorSet, n_threads: int = 1
 ) -> np.ndarray:
-    """`features` for float32 arrays and without gradient; any operator set."""
+    """f(rho(psi(x, weight)) + bias) for float32 arrays, (N, D) to (N, d); any operator set."""
     codes = operator_set.codes
     weight, bias = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
     if codes is None:
-        with torch.no_grad():
-            inputs, w, b = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
-            return reference.features(inputs, w, b, operator_set).numpy()
+        return _registered_features(x, weight, bias, operator_set)
     out = np.empty((x.shape[0], weight.shape[1]), np.float32)
 
     def compute(start: int, stop: int) -> None:
         out[start:stop] = native().features(codes, x[start:stop], weight, bias)
 
-    map_rows(compute, x.shape[0], _CHUNK_ROWS, n_threads)
+    map_rows(compute, x.shape[0], CHUNK_ROWS, n_threads)
     return out
 
 
-class _Features(torch.autograd.Function):
-    """The engine as a differentiable torch function."""
+def _registered_features(
+    x: np.ndarray, weight: np.ndarray, bias: np.ndarray, operator_set: OperatorSet
+) -> np.ndarray:
+    torch = require_torch(f"The operator set {operator_set}, which is registered by a user,")
+    from . import reference
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        ctx.operator_set = operator_set
-        rows, columns, shift = (tensor.detach().numpy() for tensor in (x, weight, bias))
-        return torch.from_numpy(
-            compiled_features(rows, columns, shift, operator_set, torch.get_num_threads())
-        )
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        wanted = ctx.needs_input_grad[:3]
-        if torch.is_grad_enabled():  # somebody wants to differentiate the gradient: let torch build it
-            leaves = ctx.saved_tensors
-            out = reference.features(leaves[0], leaves[1], leaves[2], ctx.operator_set)
-            chosen = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
-            found = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
-            return (*(next(found) if want else None for want in wanted), None)
-        tensors = (*ctx.saved_tensors, grad)
-        x, weight, bias, slope = (tensor.detach().contiguous().numpy() for tensor in tensors)
-
-        def compute(start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-            rows = slice(start, stop)
-            return native().gradients(ctx.operator_set.codes, x[rows], weight, bias, slope[rows], wanted[0])
-
-        parts = map_rows(compute, max(len(x), 1), _CHUNK_ROWS, torch.get_num_threads())
-        by_weight, by_bias, by_x = zip(*parts, strict=True)
-        return (
-            torch.from_numpy(np.concatenate(by_x)) if wanted[0] else None,
-            torch.from_numpy(np.sum(by_weight, axis=0)),
-            torch.from_numpy(np.sum(by_bias, axis=0)),
-            None,
-        )
+    with torch.no_grad():
+        inputs, w, b = (torch.from_numpy(np.ascontiguousarray(a)) for a in (x, weight, bias))
+        return reference.features(inputs, w, b, operator_set).numpy()

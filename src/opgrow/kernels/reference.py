@@ -6,10 +6,12 @@ operators that users register. It stores the N x D x d tensor, chunk by chunk wh
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from ..operators import OperatorSet
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Elements of the N x D x d tensor that are held at once where no gradient is needed.
 CHUNK_ELEMENTS = 1 << 22
@@ -17,6 +19,8 @@ CHUNK_ELEMENTS = 1 << 22
 
 def pooled(x: Tensor, weight: Tensor, operator_set: OperatorSet) -> Tensor:
     """rho over the inputs of psi(x, weight): (N, D) and (D, d) to (N, d)."""
+    import torch
+
     nodal, pool = operator_set.nodal_operator.function, operator_set.pool_operator.function
 
     def compute(rows: Tensor) -> Tensor:

@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-import torch
-
 from ..checkpoints.interruption import Interrupted
+from ..extras import loaded_torch
 
-__all__ = ["map_rows", "run_all", "single_threaded_libraries", "stream"]
+__all__ = ["default_threads", "map_rows", "run_all", "single_threaded_libraries", "stream"]
 
 Result = TypeVar("Result")
 #: Seconds that a thread waits for another before it looks up: no exception reaches one that only waits.
@@ -71,12 +70,27 @@ def map_rows(function: Callable[[int, int], Any], n_rows: int, chunk: int, n_thr
     return run_all([partial(function, *span) for span in spans], n_threads)
 
 
+def default_threads() -> int:
+    """As many threads as torch uses where it is imported, else as many as this process may use cores.
+
+    The environment variable OMP_NUM_THREADS, which torch follows, says otherwise.
+    """
+    torch = loaded_torch()
+    if torch is not None:
+        return torch.get_num_threads()
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Limits:
     """Counts the fits that run, so that the last one to end restores what the first one found."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
+        self.torch: Any = None
         self.torch_threads = 1
         self.blas: Any = None
 
@@ -96,8 +110,10 @@ def single_threaded_libraries() -> Iterator[None]:
     """One thread for BLAS and torch, for as long as any fit of this process runs."""
     with _limits.lock:
         if _limits.users == 0:
-            _limits.torch_threads = torch.get_num_threads()
-            torch.set_num_threads(1)
+            _limits.torch = loaded_torch()
+            if _limits.torch is not None:
+                _limits.torch_threads = _limits.torch.get_num_threads()
+                _limits.torch.set_num_threads(1)
             _limits.blas = _controller(os.getpid()).limit(limits=1)
             _limits.blas.__enter__()
         _limits.users += 1
@@ -108,4 +124,5 @@ def single_threaded_libraries() -> Iterator[None]:
             _limits.users -= 1
             if _limits.users == 0:
                 _limits.blas.__exit__(None, None, None)
-                torch.set_num_threads(_limits.torch_threads)
+                if _limits.torch is not None:
+                    _limits.torch.set_num_threads(_limits.torch_threads)

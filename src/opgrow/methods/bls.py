@@ -14,7 +14,6 @@ from functools import partial
 from itertools import count
 
 import numpy as np
-from torch import nn
 
 from ..admm import sparse_code
 from ..engine.native import native
@@ -23,7 +22,7 @@ from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..incremental_ridge import IncrementalRidge, feature_moments
 from ..matrices import HOST, Matrices, Matrix
-from ..network import Block, Layer
+from ..network import Block, Layer, Linear
 from ..operators import PERCEPTRON, OperatorSet
 from ..scores import Score
 
@@ -82,9 +81,9 @@ class _Trial:
     def width(self) -> int:
         return sum(block.n_neurons for block in self.windows)
 
-    def head(self) -> nn.Linear:
+    def head(self) -> Linear:
         """The head of the network, which sees the first layer's nodes before those of the second."""
-        head = nn.Linear(*self.weight.shape)
+        head = Linear(*self.weight.shape)
         assign_head(head, self.weight[np.argsort(self.enhancing, kind="stable")], self.intercept)
         return head
 
@@ -265,10 +264,10 @@ class BroadGrowth(Growth):
     def _values(self, blocks: Sequence[Block], x: Matrix) -> Matrix:
         """What the blocks compute, side by side."""
         matrices = self.backend.matrices
-        parts = []
-        for block in blocks:
-            weight, bias = (tensor.detach().numpy() for tensor in (block.weight, block.bias))
-            parts.append(matrices.perceptrons(x, weight, bias, block.operator_set.activation))
+        parts = [
+            matrices.perceptrons(x, block.weight, block.bias, block.operator_set.activation)
+            for block in blocks
+        ]
         return parts[0] if len(parts) == 1 else matrices.beside(parts)
 
 

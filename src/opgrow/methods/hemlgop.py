@@ -11,14 +11,13 @@ from functools import partial
 from typing import Self
 
 import numpy as np
-from torch import nn
 
 from ..backends import Backend
 from ..checkpoints import Journal
 from ..engines import TuningSettings, assign_block, assign_head, assign_moments
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
-from ..network import Block, Layer
+from ..network import Block, Layer, Linear
 from ..operators import OperatorSet
 from ..scores import Score, temperature
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
@@ -68,7 +67,7 @@ class _Grown:
     """A trial block with the head that goes with it."""
 
     block: Block
-    head: nn.Linear
+    head: Linear
     result: TuningResult
 
 
@@ -94,7 +93,7 @@ class BlockGrowth(Growth):
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
         settings = self.settings
         blocks: list[Block] = []
-        head: nn.Linear | None = None
+        head: Linear | None = None
         score: Score | None = None
         sets: Sequence[OperatorSet] = settings.sets
         while True:
@@ -254,7 +253,7 @@ class BlockGrowth(Growth):
         )
         return _Grown(block, head, result)
 
-    def _start(self, winner: Winner, train: Part) -> tuple[Block, nn.Linear]:
+    def _start(self, winner: Winner, train: Part) -> tuple[Block, Linear]:
         """A block with the search's weights and statistics, and the closed-form head."""
         n_inputs, size = winner.weight.shape
         block = Block(n_inputs, size, winner.candidate.operator_set)
@@ -264,7 +263,7 @@ class BlockGrowth(Growth):
         if self.settings.logits:
             factor = temperature(*train.sample(block, weight, bias))
             weight, bias = weight * factor, bias * factor
-        head = nn.Linear(*weight.shape)
+        head = Linear(*weight.shape)
         assign_head(head, weight, bias)
         return block, head
 

@@ -15,8 +15,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
 from ..admm import bounded_least_squares
 from ..engine.native import native
@@ -25,7 +23,7 @@ from ..errors import NotFiniteError
 from ..events import GrowthStep, PhaseStarted
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part
 from ..matrices import Matrix, weighted_mean
-from ..network import Block, Layer, Network
+from ..network import Block, Layer, Linear, Network
 from ..operators import OperatorSet
 from ..ridge import factor_base
 from ..scores import Score
@@ -68,7 +66,7 @@ class _Trial:
 
     structured: Block
     random: Block
-    head: nn.Linear
+    head: Linear
     pooled: list[Matrix]
     features: list[Matrix]
     score: Score
@@ -90,7 +88,7 @@ class PLNGrowth(Growth):
     """Growth of layers by random neurons beside the structured ones."""
 
     settings: PLNSettings
-    head: nn.Linear | None
+    head: Linear | None
 
     @cached_property
     def _labels(self) -> tuple[Matrix, Matrix]:
@@ -104,7 +102,7 @@ class PLNGrowth(Growth):
         return mean.astype(np.float32), total
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
-        output = self._first_output(parts[0]) if self.head is None else self.head.weight.detach().numpy().T
+        output = self._first_output(parts[0]) if self.head is None else self.head.weight
         structured = _block(np.concatenate([output, -output], axis=1), norm=None)
         carried = [self._values(part, structured, "relu") for part in parts]
         kept: _Trial | None = None
@@ -163,13 +161,12 @@ class PLNGrowth(Growth):
         pooled = [self._values(part, random, "identity") for part in parts]
         if kept is not None:
             pooled = [matrices.beside(pair) for pair in zip(kept.pooled, pooled, strict=True)]
-            random = _block(np.concatenate([_weight(kept.random), _weight(random)], axis=1), norm="unit")
+            random = _block(np.concatenate([kept.random.weight, random.weight], axis=1), norm="unit")
         features = [matrices.unit_beside(*pair) for pair in zip(carried, pooled, strict=True)]
         fitted = self._fit_head(features[0])
-        head = nn.Linear(*fitted.weight.shape)
+        head = Linear(*fitted.weight.shape)
         assign_head(head, fitted.weight, self._means[0])
-        weight, bias = (tensor.detach().numpy() for tensor in (head.weight.T, head.bias))
-        score = matrices.score(parts[-1], features[-1], weight, bias, self.settings.criterion)
+        score = matrices.score(parts[-1], features[-1], head.weight, head.bias, self.settings.criterion)
         return _Trial(structured, random, head, pooled, features, score, fitted.loss)
 
     def _step(
@@ -257,18 +254,14 @@ class PLNGrowth(Growth):
 
     def _values(self, part: Part, block: Block, activation: str) -> Matrix:
         matrices = self.backend.matrices
-        return matrices.perceptrons(matrices.inputs(part), _weight(block), block.bias.numpy(), activation)
+        return matrices.perceptrons(matrices.inputs(part), block.weight, block.bias, activation)
 
 
 def _block(weight: np.ndarray, norm: str | None) -> Block:
     n_inputs, n_neurons = weight.shape
     block = Block(n_inputs, n_neurons, OPERATORS, norm=norm, bias=False)
-    block.weight.data.copy_(torch.from_numpy(weight))
+    block.weight[:] = weight
     return block
-
-
-def _weight(block: Block) -> np.ndarray:
-    return block.weight.detach().numpy()
 
 
 def _ridge_solution(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.ndarray:

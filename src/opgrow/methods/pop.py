@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from ..backends import Backend
 from ..checkpoints import Journal
@@ -39,7 +38,7 @@ from ..events import (
 )
 from ..growth import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..memory import projection
-from ..network import Block, Layer
+from ..network import Block, Head, Layer, Linear
 from ..operators import OperatorSet
 from ..population import Member, Outcome, Start, Trained, draw_start
 from ..scores import Score
@@ -216,7 +215,7 @@ class POPGrowth(Growth):
         block = Block(start.hidden.shape[0], start.hidden.shape[1], operator_set)
         size = block.n_neurons
         assign_block(block, start.hidden, np.zeros(size), np.ones(size), np.zeros(size))
-        head = nn.Linear(*start.head.shape)
+        head = Linear(*start.head.shape)
         assign_head(head, start.head, np.zeros(start.head.shape[1]))
         result = self._tune(block, head, parts, tuning, rng, number)
         outcome = Outcome(Member(operator_set), result.best, result.best_epoch, len(result.curve), 0)
@@ -245,7 +244,7 @@ class POPGrowth(Growth):
     def _tune(
         self,
         block: Block,
-        head: nn.Linear | Block,
+        head: Head,
         parts: list[Part],
         tuning: TuningSettings,
         rng: np.random.Generator | None = None,
@@ -270,8 +269,7 @@ class POPGrowth(Growth):
         return 1.5 / float(np.sqrt(parts[0].n_inputs)) if given is None else given
 
     def _layers_so_far(self, blocks: Sequence[Block], block: Block) -> list[Layer]:
-        grown = GrownLayer(Layer([*blocks, block]), nn.Identity(), Score(0.0, 0.0))
-        return self.layers_with(grown)
+        return [*self._layers_below(), Layer([*blocks, block])]
 
     def _describe_pass(
         self,

@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..errors import RangeWarning
+from ..kernels.threads import default_threads
 from .html import cards, escape, paragraph, table
 
 __all__ = ["Latency", "cost_parts", "measure", "rows_for"]
@@ -37,8 +37,9 @@ def rows_for(estimator: Any, x: np.ndarray | None) -> np.ndarray:
     if x is not None:
         return np.asarray(x)[np.arange(BATCH) % len(x)]
     network = estimator.network_
-    mean, scale = network.input_mean.cpu().numpy(), network.input_scale.cpu().numpy()
-    return mean + scale * np.random.default_rng(0).normal(size=(BATCH, network.n_inputs))
+    return network.input_mean + network.input_scale * np.random.default_rng(0).normal(
+        size=(BATCH, network.n_inputs)
+    )
 
 
 def measure(estimator: Any, x: np.ndarray, n_rows: int) -> Latency:
@@ -70,7 +71,7 @@ def cost_parts(estimator: Any, x: np.ndarray | None, file_bytes: int | None) -> 
     if file_bytes is not None:
         shown.append((_bytes(file_bytes), "model file"))
     rows = rows_for(estimator, x)
-    machine = f"{platform.machine()}, {platform.system()}, {torch.get_num_threads()} threads"
+    machine = f"{platform.machine()}, {platform.system()}, {default_threads()} threads"
     times = [measure(estimator, rows, size) for size in (1, BATCH)]
     return [
         cards(shown),

@@ -125,7 +125,7 @@ def draw(
 def _legend_of(network: Network) -> dict[str, str]:
     """Operator sets in order of appearance, and how many neurons have them; the head comes last."""
     counts: dict[str, int] = {}
-    for layer in network.hidden:
+    for layer in network.layers:
         for block in layer:
             name = str(block.operator_set)
             counts[name] = counts.get(name, 0) + block.n_neurons
@@ -189,7 +189,7 @@ def _layer(
     keys: dict[str, str],
     pitch: float,
 ) -> list[str]:
-    n_neurons = network.hidden[number - 1].n_neurons
+    n_neurons = network.layers[number - 1].n_neurons
     parts = _caption(column.box, f"layer {number}", counted(n_neurons, "neuron"))
     if not column.one_stack:
         frame = 'rx="8" fill="none" stroke="currentColor" stroke-opacity="0.25"'

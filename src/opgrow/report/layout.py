@@ -109,9 +109,9 @@ class Plan:
 
 def plan(network: Network, left: float, members: Sequence[int] | None = None) -> Plan:
     """Place a network from ``left`` on; ``members`` says which network of an average each block is from."""
-    n_neurons = sum(layer.n_neurons for layer in network.hidden)
+    n_neurons = sum(layer.n_neurons for layer in network.layers)
     pitch = next((p for most, p in ((150, 14.0), (400, 12.0), (1000, 10.0)) if n_neurons <= most), 7.0)
-    columns = [_stacked(layer, pitch, members) for layer in network.hidden]
+    columns = [_stacked(layer, pitch, members) for layer in network.layers]
     input_size, input_dots = _list(network.n_inputs) if network.n_inputs <= MANY else (_Bar, [])
     output_size, output_dots = _list(network.n_outputs)
     if network.n_outputs > MANY:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def input_text(network: Network, names: Names, i: int | None = None) -> str:
 
 def neuron_texts(network: Network, names: Names, layer: int, number: int, member: int | None) -> list[str]:
     """The neurons of a block; ``layer`` and ``number`` of the block count from 1."""
-    block = list(network.hidden[layer - 1])[number - 1]
+    block = list(network.layers[layer - 1])[number - 1]
     network_text = "" if member is None else f"network {member}, "
     kinds = ", ".join([f"{block.n_inputs:,} inputs", *(block.remarks() or ["bias, batch norm"])])
     strongest = _strongest(block, network, names, layer)
@@ -87,7 +86,7 @@ def neuron_texts(network: Network, names: Names, layer: int, number: int, member
 
 def _strongest(block: Block, network: Network, names: Names, layer: int) -> list[str]:
     """Of each neuron the input with the largest weight."""
-    weight = _array(block.weight)
+    weight = block.weight
     places = np.abs(weight).argmax(axis=0)
     texts = []
     for column, row in enumerate(places):
@@ -98,13 +97,13 @@ def _strongest(block: Block, network: Network, names: Names, layer: int) -> list
 
 def _head_weights(network: Network, names: Names, layer: int, number: int) -> list[str]:
     """Of each neuron of a block that a linear head sees, the output that it speaks for or against most."""
-    layers = network.hidden
+    layers = network.layers
     if isinstance(network.head, Block) or not (network.broad or layer == len(layers)):
         return []
     before = sum(one.n_neurons for one in layers[: layer - 1]) if network.broad else 0
     before += sum(block.n_neurons for block in list(layers[layer - 1])[: number - 1])
     n_neurons = list(layers[layer - 1])[number - 1].n_neurons
-    weight = _array(network.head.weight)[:, before : before + n_neurons]
+    weight = network.head.weight.T[:, before : before + n_neurons]
     places = np.abs(weight).argmax(axis=0)
     return [
         f"largest head weight: {names.output(int(row))} ({weight[row, column]:+.3g})"
@@ -117,7 +116,3 @@ def output_text(network: Network, names: Names, i: int) -> str:
     head = spaced(network.head.operator_set) if isinstance(network.head, Block) else "linear"
     place = f"head: {head}, output {i + 1} of {network.n_outputs}"
     return place if names.outputs is None else f"{names.outputs[i]}\n{place}"
-
-
-def _array(tensor: Any) -> np.ndarray:
-    return tensor.detach().double().cpu().numpy()

@@ -142,7 +142,7 @@ def _output_names(estimator: Any, target: str | None) -> list[str]:
 
 def _members(estimator: Any) -> list[int] | None:
     """Which network of an average each block is from, where history and network agree on it."""
-    layers = estimator.network_.hidden
+    layers = estimator.network_.layers
     steps = [step for step in estimator.history_ if step.kind == "block" and step.accepted]
     if len(layers) != 1 or len({step.member for step in steps}) < 2:
         return None
@@ -153,13 +153,13 @@ def _members(estimator: Any) -> list[int] | None:
 
 def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
     network = estimator.network_
-    n_neurons = sum(layer.n_neurons for layer in network.hidden)
-    n_blocks = sum(len(layer) for layer in network.hidden)
+    n_neurons = sum(layer.n_neurons for layer in network.layers)
+    n_blocks = sum(len(layer) for layer in network.layers)
     changed = _changed(estimator)
     parts = [
         paragraph(
             f"{counted(n_neurons, 'hidden neuron')} in {counted(n_blocks, 'block')} and "
-            f"{counted(len(network.hidden), 'layer')}; {network.n_parameters():,} parameters. Each dot is a "
+            f"{counted(len(network.layers), 'layer')}; {network.n_parameters():,} parameters. Each dot is a "
             "neuron, in the colour of its operator set (nodal / pool / activation): hover over it to see "
             "more, or use the arrow keys."
         ),

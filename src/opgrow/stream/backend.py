@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from ..backends import HostBackend, HostPart, Problem
 from ..engines import TuningSettings
-from ..network import Block, Layer
+from ..network import Head, Layer
 from .limits import Plan
 from .part import StreamPart
 from .rows import TrainingRows
@@ -48,7 +47,7 @@ class StreamBackend(HostBackend):
     def session(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         parts: Sequence[Any],
         settings: TuningSettings,
         criterion: str,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from ..extras import require
 from .sources import Chunk, Source, rows_at_once
 
 __all__ = ["from_parquet"]
@@ -61,12 +61,8 @@ def from_parquet(
 
 
 def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError('Parquet files need pyarrow: pip install "opgrow[parquet]".') from error
-    return pa, pq
+    what = "Reading Parquet files"
+    return require("pyarrow", what, "parquet"), require("pyarrow.parquet", what, "parquet")
 
 
 def _files(path: Any) -> list[Path]:
@@ -156,7 +152,7 @@ class _Parquet(Source):
             return _numbers(table.column(self.columns[0]), self.dtype).reshape(table.num_rows, -1)
         columns = [_numbers(table.column(name), self.dtype) for name in self.columns]
         out = np.empty((table.num_rows, self.n_features), self.dtype)
-        # Blocks of rows stay in the cache, and torch transposes them faster than numpy.
+        # Blocks of rows stay in the cache while they are transposed.
         size = max(64, _BLOCK // self.n_features)
         block = np.empty((self.n_features, size), self.dtype)
         for start in range(0, len(out), size):
@@ -166,7 +162,7 @@ class _Parquet(Source):
                 part = values[width * start : width * (start + size)]
                 block[place : place + width, : len(rows)] = part if width == 1 else part.reshape(-1, width).T
                 place += width
-            torch.from_numpy(rows).copy_(torch.from_numpy(block[:, : len(rows)]).t())
+            rows[:] = block[:, : len(rows)].T
         return out
 
 

@@ -15,12 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from ..backends import HostPart, block_outputs
 from ..engines import Moments, Shape, TuningData, TuningSettings, choose_engine, fill
 from ..kernels import compiled_features
-from ..network import NORM_EPSILON, Block, Layer
+from ..network import NORM_EPSILON, Block, Head, Layer
 from ..scores import Score, evaluate
 from ..tuning import outputs_of, pack_best, unpack_best
 from .moments import ColumnMoments, column_moments
@@ -35,7 +34,7 @@ class StreamSession:
     def __init__(
         self,
         layers: Sequence[Layer],
-        head: nn.Linear | Block,
+        head: Head,
         part: StreamPart,
         validation: HostPart | None,
         settings: TuningSettings,
@@ -152,10 +151,7 @@ def found_moments(layers: Sequence[Layer]) -> list[Moments]:
 
 
 def _of(block: Block) -> Moments:
-    mean, variance = block.norm.running_mean, block.norm.running_var
-    assert mean is not None
-    assert variance is not None
-    return Moments(mean.numpy().copy(), variance.numpy().copy())
+    return Moments(block.norm.mean.copy(), block.norm.variance.copy())
 
 
 class Windows:

@@ -1,0 +1,117 @@
+"""What a network computes with: as facts and arrays, to notice changes, for digests, and for the engine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
+from .blocks import NORM_EPSILON, Block, Head, Linear
+
+if TYPE_CHECKING:
+    from .network import Network
+
+__all__ = ["Content", "compile_network", "content_of", "digest_of", "is_compilable"]
+
+#: Facts, such as sizes and names of operators, and the values of all arrays.
+Content = tuple[list[Any], bytes]
+_CONSTANTS = (
+    "input_mean",
+    "input_scale",
+    "input_low",
+    "input_high",
+    "output_mean",
+    "output_scale",
+    "output_low",
+    "output_high",
+)
+
+
+def content_of(network: Network) -> Content:
+    """All that a network computes with. Two of them are equal if the networks compute the same."""
+    facts: list[Any] = [network.n_inputs, network.n_outputs, network.input_bound, network.broad]
+    arrays = []
+    for name, array in _arrays(network, facts):
+        facts.append((name, array.dtype.str, array.shape))
+        arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+    return facts, b"".join(array.data for array in arrays)
+
+
+def _arrays(network: Network, facts: list[Any]) -> Iterator[tuple[str, np.ndarray]]:
+    for name in _CONSTANTS:
+        array = getattr(network, name)
+        if array is not None:
+            yield name, array
+    groups: list[list[Head]] = [list(layer) for layer in network.layers]
+    for layer in [*groups, [network.head]]:
+        facts.append(len(layer))
+        for block in layer:
+            yield "weight", block.weight
+            yield "bias", block.bias
+            if isinstance(block, Linear):
+                facts.append("linear")
+                continue
+            operators = block.operator_set
+            facts += (
+                operators.nodal,
+                operators.pool,
+                operators.activation,
+                block.normalization,
+                block.has_bias,
+            )
+            if block.norm is not None:
+                for name in ("mean", "variance", "scale", "shift"):
+                    yield name, getattr(block.norm, name)
+
+
+def digest_of(network: Network) -> str:
+    """SHA-256 of a network's content, the same on every machine, as 64 hexadecimal digits."""
+    facts: list[Any] = [network.n_inputs, network.n_outputs, network.broad]
+    if network.input_bound is not None:
+        facts.append(float(network.input_bound).hex())
+    found = hashlib.sha256()
+    for name, array in _arrays(network, facts):
+        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        facts.append([name, little.dtype.str, list(little.shape)])
+        found.update(little.data)
+    found.update(repr(facts).encode())
+    return found.hexdigest()
+
+
+def is_compilable(network: Network) -> bool:
+    """Whether the engine can compute all of a network: operators of users it cannot."""
+    blocks = [block for layer in network.layers for block in layer]
+    if isinstance(network.head, Block):
+        blocks.append(network.head)
+    return all(block.operator_set.codes is not None for block in blocks)
+
+
+def compile_network(network: Network) -> CompiledNetwork:
+    """A network laid out for the engine."""
+    head = network.head
+    scaled = network.output_mean is not None and network.output_scale is not None
+    names = ("output_scale", "output_mean", "output_low", "output_high")
+    return CompiledNetwork(
+        NetworkArrays(
+            network.n_inputs,
+            [[_block_arrays(block) for block in layer] for layer in network.layers],
+            _block_arrays(head) if isinstance(head, Block) else (head.weight, head.bias),
+            network.input_mean,
+            network.input_scale,
+            network.input_bound,
+            broad=network.broad,
+            **{name: getattr(network, name) for name in names if scaled},
+        )
+    )
+
+
+def _block_arrays(block: Block) -> BlockArrays:
+    codes, norm = block.operator_set.codes, block.norm
+    assert codes is not None
+    if norm is None:
+        return BlockArrays(codes, block.weight, block.bias, block.normalization)
+    moments = np.stack([norm.mean, norm.variance, norm.scale, norm.shift])
+    return BlockArrays(codes, block.weight, block.bias, "batch", moments, NORM_EPSILON)

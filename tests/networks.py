@@ -1,0 +1,61 @@
+"""Networks with arbitrary values, and what torch says of them, for several test files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from opgrow import Network
+from opgrow.network import Linear
+from opgrow.network.tensors import from_tensors, to_tensors
+
+
+def randomized(network: Network, seed: int = 0, *, constants: bool = True) -> Network:
+    """The network with arbitrary parameters and statistics, and constants too, as after training."""
+    rng = np.random.default_rng(seed)
+    tensors = to_tensors(network)
+    for name, array in tensors.items():
+        if array.dtype.kind == "f" and (constants or name.startswith(("layers", "head"))):
+            tensors[name] = rng.uniform(-1, 1, array.shape)
+            if name.endswith(("running_var", "input_scale", "output_scale")):
+                tensors[name] = np.abs(tensors[name]) + 0.5
+    from_tensors(network, tensors)
+    return network
+
+
+def in_double(network: Network, x: np.ndarray) -> np.ndarray:
+    """Outputs by torch in double precision."""
+    with torch.no_grad():
+        return network.to_torch().double()(torch.from_numpy(np.asarray(x, np.float64))).numpy()
+
+
+def are_same(first: Any, second: Any) -> bool:
+    """Whether two networks are the same to the last bit."""
+    return first.digest() == second.digest() and repr(first) == repr(second)
+
+
+def as_modules(layers: Any, head: Any) -> tuple[Any, Any]:
+    """Layers and a head, which may see further features, as torch modules."""
+    network = Network(layers[0].blocks[0].n_inputs, head.weight.shape[1], layers)
+    network.head = head
+    module = network.to_torch()
+    return module.layers, module.head
+
+
+def with_random_parameters(layers: Any, head: Any, seed: int) -> tuple[Any, Any]:
+    """Layers and a head with parameters between -1 and 1."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(array: np.ndarray) -> np.ndarray:
+        return (torch.rand(array.shape, generator=generator) * 2 - 1).numpy()
+
+    for block in (block for layer in layers for block in layer):
+        block.weight[:], block.bias[:] = drawn(block.weight), drawn(block.bias)
+        block.norm.scale[:], block.norm.shift[:] = drawn(block.norm.scale), drawn(block.norm.shift)
+    if isinstance(head, Linear):
+        head.weight[:], head.bias[:] = drawn(head.weight.T).T, drawn(head.bias)
+    else:
+        head.weight[:], head.bias[:] = drawn(head.weight), drawn(head.bias)
+    return layers, head
