@@ -38,6 +38,17 @@ def speed(
     quick: Annotated[bool, typer.Option(help="Leave out the large search and the fits.")] = False,
     pop: Annotated[bool, typer.Option("--pop", help="Fit POP on pima, too, once: it takes minutes.")] = False,
     device: _Device = "cpu",
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="COMMIT", help="Compare with another commit of this repository, on the CPU."),
+    ] = None,
+    isa: Annotated[
+        str | None, typer.Option(help="With --against: instruction set of this commit. Default: the best.")
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="With --against: where the other commit is kept. Default: a temporary folder."),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
@@ -49,6 +60,16 @@ def speed(
 
     if quick and pop:
         raise ValueError("--pop asks for a fit, and --quick leaves the fits out: give one of the two")
+    if against is None and (isa, folder) != (None, None):
+        raise ValueError("--isa and --folder are for --against COMMIT: give it, too")
+    if against is not None:
+        from ..parameters import n_threads
+        from .against import measure_against
+
+        if pop or device != "cpu":
+            raise ValueError("--against compares fits of HeMLGOP on the CPU: leave out --pop and --device")
+        _show(measure_against(against, data, repeats, quick, n_threads(None), isa, folder), as_json)
+        return
     chosen = choose_device(device)
     if chosen == "cpu":
         _show(measure(data, repeats, quick, pop), as_json)

@@ -28,7 +28,8 @@ from ..kernels import cuda, reference
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..search import SearchSettings, search
-from .speed import Row, random_rows
+from .speed import Row
+from .workloads import random_rows
 
 __all__ = ["measure_gpu"]
 

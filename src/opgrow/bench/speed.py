@@ -18,20 +18,16 @@ import numpy as np
 import torch
 
 from .. import datasets
-from ..engine.blocks import ACTIVATIONS
-from ..engine.native import native
-from ..engines import CompiledEngine, ReferenceEngine, Shape, TuningData, TuningSettings
 from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
-from ..kernels.threads import map_rows, single_threaded_libraries
-from ..network import Block, Layer, Linear
-from ..operators import OperatorSet, library
-from ..search import SearchSettings, search
-from ..statistics import Rows
+from ..operators import OperatorSet
+from .workloads import FORWARD_SIZE, STEPS, TUNED, forward, large_search, small_search, tuning_steps
 
-__all__ = ["Row", "measure", "random_rows"]
+__all__ = ["NODALS", "Row", "measure"]
 
 #: Vector instructions of psi and all four pools, counted from the formulas of the operators.
 _INSTRUCTIONS = {"exponential": 20, "harmonic": 20, "gaussian": 20, "dog": 21}
+#: The nodal operators with transcendental functions.
+NODALS = tuple(_INSTRUCTIONS)
 
 
 @dataclass(frozen=True)
@@ -83,44 +79,30 @@ def measure(data_home: str | None, repeats: int, quick: bool, pop: bool = False)
     """All measurements, one after the other; the fit of POP only if it is asked for."""
     n_threads = torch.get_num_threads()
     yield from _forward(repeats, n_threads)
-    with single_threaded_libraries():  # as in a fit
-        yield _small_search(repeats, n_threads)
+    yield _small_search(repeats, n_threads)
     yield from _tuning_step(repeats)
     if not quick:
-        with single_threaded_libraries():
-            yield _large_search(max(1, repeats // 2), n_threads)
+        yield _large_search(max(1, repeats // 2), n_threads)
         yield from _fits(data_home, max(3, repeats // 2))
         yield from _other_fits(data_home, max(3, repeats // 2), pop)
 
 
 def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
-    rng = np.random.default_rng(0)
-    n, n_inputs, n_neurons = 8192, 512, 40
-    x = rng.normal(size=(n, n_inputs)).astype(np.float32)
-    weight = rng.uniform(-1, 1, size=(n_inputs, n_neurons)).astype(np.float32)
+    n, n_inputs, n_neurons = FORWARD_SIZE
     elements = n * n_inputs * n_neurons
-    square = rng.normal(size=(1024, 1024)).astype(np.float32)
-    identity = ACTIVATIONS.index("identity")
+    square = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
     source = torch.randn(n, n_inputs, n_neurons)
     target = torch.empty_like(source)
-
-    def pools(code: int) -> Callable[[], Any]:
-        def rows(start: int, stop: int) -> None:
-            native().search_features(code, range(4), [identity] * 4, x[start:stop], weight)
-
-        return lambda: map_rows(rows, n, 256, n_threads)
-
-    for name, instructions in _INSTRUCTIONS.items():
-        code = OperatorSet(name, "sum", "relu").nodal_operator.code
-        assert code is not None
+    for name in NODALS:
         seconds = _medians(
             {
-                "kernel": pools(code),
+                "kernel": forward(name, n_threads),
                 "torch.exp": lambda: torch.exp(source, out=target),
                 "matmul": lambda: square @ square,
             },
             repeats,
         )
+        instructions = _INSTRUCTIONS[name]
         limit = 2 * 1024**3 / seconds["matmul"] / instructions
         rate = elements / seconds["kernel"]
         yield Row(
@@ -132,71 +114,34 @@ def _forward(repeats: int, n_threads: int) -> Iterator[Row]:
         )
 
 
-def random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows:
-    """Rows without any meaning, of the given sizes."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(n, n_inputs)).astype(np.float32)
-    accepted = rng.normal(size=(n, n_accepted)).astype(np.float32)
-    target = np.eye(n_classes, dtype=np.float32)[rng.integers(0, n_classes, n)]
-    return Rows(x, accepted, target, np.ones(n, np.float32))
-
-
 def _small_search(repeats: int, n_threads: int) -> Row:
-    rows = random_rows(460, 8, 0, 2)
-    settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
-    seconds = _medians(
-        {"search": lambda: search(rows, library(), 40, settings, np.random.default_rng(0))}, max(repeats, 9)
-    )
-    return Row(
-        "search, 144 sets, 40 neurons, 460 x 8", 1e3 * seconds["search"], "ms", note="3 ridges, leave-one-out"
-    )
+    seconds = _medians({"search": small_search(n_threads)}, max(repeats, 9))["search"]
+    return Row("search, 144 sets, 40 neurons, 460 x 8", 1e3 * seconds, "ms", note="3 ridges, leave-one-out")
 
 
 def _large_search(repeats: int, n_threads: int) -> Row:
-    rows = random_rows(36_000, 512, 160, 10)
-    settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
+    run = large_search(n_threads)
     before = _resident()
     peak = _Peak()
-    seconds = _medians(
-        {"search": lambda: search(rows, library(), 20, settings, np.random.default_rng(0))}, repeats
-    )
+    seconds = _medians({"search": run}, repeats)["search"]
     above = peak.stop() - before
     return Row(
         "search, 144 sets, 160 + 20 neurons, 36,000 x 512",
-        seconds["search"],
+        seconds,
         "s",
         note=f"3 ridges, leave-one-out; {above / 2**20:.0f} MiB above the data",
     )
 
 
 def _tuning_step(repeats: int) -> Iterator[Row]:
-    rng = np.random.default_rng(0)
-    n, batch = 480, 32
-    x, frozen = (rng.normal(size=(n, k)).astype(np.float32) for k in (8, 40))
-    target = np.eye(2, dtype=np.float32)[rng.integers(0, 2, n)]
-    data = TuningData(x, frozen, target, np.ones(n, np.float32))
-    order = rng.permutation(n)
-    for operators in (("multiplication", "sum", "sigmoid"), ("gaussian", "correlation2", "tanh")):
-        operator_set = OperatorSet(*operators)
-        layers, head = [Layer([Block(8, 40, operator_set)])], Linear(80, 2)
-        shape = Shape(layers, head, 40)
-        settings = TuningSettings(batch_size=batch)
-        compiled = CompiledEngine(shape, shape.flatten(layers, head), data, settings)
-        theta = torch.from_numpy(shape.flatten(layers, head))
-        reference = ReferenceEngine(shape, theta, data.tensors(), settings)
-        seconds = _medians(
-            {
-                "compiled": lambda engine=compiled: [engine.epoch(order, 1e-3, 1) for _ in range(40)],  # type: ignore[misc]
-                "torch": lambda engine=reference: engine.epoch(order, 1e-3, 1),  # type: ignore[misc]
-            },
-            repeats,
-        )
-        steps = n // batch
+    for operators in TUNED:
+        compiled, epoch = tuning_steps(operators)
+        seconds = _medians({"compiled": compiled, "torch": epoch}, repeats)
         yield Row(
-            f"tuning step, {operator_set}, batch {batch}, 8 inputs, 40 + 40 features",
-            1e6 * seconds["compiled"] / steps / 40,
+            f"tuning step, {OperatorSet(*operators)}, batch 32, 8 inputs, 40 + 40 features",
+            1e6 * seconds["compiled"] / STEPS,
             "us",
-            {"torch autograd and Adam": 1e6 * seconds["torch"] / steps},
+            {"torch autograd and Adam": 1e6 * seconds["torch"] / 15},
         )
 
 

@@ -56,6 +56,14 @@ OG_INLINE float og_clamp(float x, float low, float high)
     return high < x ? high : x;
 }
 
+/* x within [-bound, bound]; NaN stays. Without a second comparison, which gcc would turn into three cases. */
+OG_INLINE float og_within(float x, float bound)
+{
+    float size = og_abs(x);
+    size = bound < size ? bound : size;
+    return og_from_bits(og_bits(size) | (og_bits(x) & 0x80000000u));
+}
+
 /* --- Elementary functions -------------------------------------------------------------------------------- */
 
 /* exp(r) - 1 for |r| <= log(2) / 2; relative error 1.4e-8 beside rounding. */
@@ -137,7 +145,7 @@ OG_INLINE float og_log(float x)
 /* --- Nodal operators: psi(y, w), and psi with its derivatives by the weight and by the input ---------------
  *
  * `near` is a constant where these are inlined: 1 where the caller knows (og_reach) that arguments need neither
- * clamping nor reduction. It leaves out operations that would change nothing, so the bits are the same.
+ * bounds nor clamping. It leaves out operations that would change nothing, so the bits are the same.
  *
  * Exponents are kept in units of log(2) and angles in half turns, with the factor applied to the weight: an integer
  * is then split off without error.
@@ -168,13 +176,13 @@ OG_INLINE float og_split_power2(float t, float *f)
 /* exp(x) and exp(x) - 1 for t = x log2(e), with x clamped to [-10, 10]. */
 OG_INLINE float og_exp2_clamped(float t, int near)
 {
-    float f, power = og_split_power2(near ? t : og_clamp(t, -OG_CLAMP2, OG_CLAMP2), &f);
+    float f, power = og_split_power2(near ? t : og_within(t, OG_CLAMP2), &f);
     return OG_FMA(power, og_exp2m1_reduced(f), power);
 }
 
 OG_INLINE float og_exp2m1_clamped(float t, int near)
 {
-    float f, power = og_split_power2(near ? t : og_clamp(t, -OG_CLAMP2, OG_CLAMP2), &f);
+    float f, power = og_split_power2(near ? t : og_within(t, OG_CLAMP2), &f);
     return OG_FMA(power, og_exp2m1_reduced(f), power - 1.0f);
 }
 
@@ -193,9 +201,9 @@ OG_INLINE float og_inside(float x)
  * too far apart for that, f is a bound. */
 OG_INLINE float og_reduce_turns(float t, int near, uint32_t *sign)
 {
-    float shifted = t + 12582912.0f;
-    *sign = near ? 0 : og_bits(shifted) << 31;
-    return near ? t : og_clamp(t - (shifted - 12582912.0f), -0.5f, 0.5f);
+    float shifted = t + 12582912.0f, f = t - (shifted - 12582912.0f);
+    *sign = og_bits(shifted) << 31;
+    return near ? f : og_within(f, 0.5f);
 }
 
 /* sin(pi f), relative error 2.8e-8, and cos(pi f), absolute error 5.4e-8, for |f| <= 1/2. */
@@ -323,14 +331,14 @@ OG_INLINE void og_dog_slopes(float y, float w, int near, float *z, float *by_wei
 OG_INLINE float og_pygop_quadratic(float y, float w, int near)
 {
     (void)near;
-    float z = w * og_clamp(y, -OG_CLAMP, OG_CLAMP);
+    float z = w * og_within(y, OG_CLAMP);
     return z * z;
 }
 
 OG_INLINE void og_pygop_quadratic_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
 {
     (void)near;
-    float c = og_clamp(y, -OG_CLAMP, OG_CLAMP);
+    float c = og_within(y, OG_CLAMP);
     float a = w * c;
     *z = a * a;
     *by_weight = 2.0f * a * c;
@@ -340,14 +348,14 @@ OG_INLINE void og_pygop_quadratic_slopes(float y, float w, int near, float *z, f
 OG_INLINE float og_pygop_dog(float y, float w, int near)
 {
     (void)near;
-    float c = og_clamp(y, -OG_CLAMP, OG_CLAMP);
+    float c = og_within(y, OG_CLAMP);
     return (w * y) * og_exp2_clamped((w * -OG_LOG2E) * (c * c), 0);
 }
 
 OG_INLINE void og_pygop_dog_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
 {
     (void)near;
-    float c = og_clamp(y, -OG_CLAMP, OG_CLAMP);
+    float c = og_within(y, OG_CLAMP);
     float t = (w * -OG_LOG2E) * (c * c);
     float e = og_exp2_clamped(t, 0);
     float inner = (w * og_inside2(t, 0)) * (c * c);
@@ -437,7 +445,7 @@ OG_INLINE float og_elu_slope(float x)
 
 OG_INLINE float og_pygop_softplus(float x)
 {
-    return og_softplus(og_clamp(x, -OG_CLAMP, OG_CLAMP));
+    return og_softplus(og_within(x, OG_CLAMP));
 }
 
 OG_INLINE float og_pygop_softplus_slope(float x)

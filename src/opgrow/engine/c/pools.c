@@ -73,21 +73,17 @@ typedef void (*maximum_function)(
 #define OG_MAXIMUM_ROWS(nodal) maximum_##nodal##_rows,
 #define OG_MAXIMUM_NEAR(nodal) maximum_##nodal##_near,
 #define OG_MAXIMUM_NEURONS(nodal) maximum_##nodal##_neurons,
-#define OG_ALL_ROWS(nodal) all_##nodal##_rows,
-#define OG_ALL_NEAR(nodal) all_##nodal##_near,
 /* [near][nodal] */
 static const pool_function over_rows[2][OG_N_NODALS][3] = {
     {OG_FOR_NODALS(OG_ROWS)}, {OG_FOR_NODALS(OG_NEAR_ROWS)}};
 static const maximum_function maximum_rows[2][OG_N_NODALS] = {
     {OG_FOR_NODALS(OG_MAXIMUM_ROWS)}, {OG_FOR_NODALS(OG_MAXIMUM_NEAR)}};
-static const pool_function all_rows[2][OG_N_NODALS] = {
-    {OG_FOR_NODALS(OG_ALL_ROWS)}, {OG_FOR_NODALS(OG_ALL_NEAR)}};
 static const pool_function over_neurons[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_NEURONS)};
 static const maximum_function maximum_neurons[OG_N_NODALS] = {OG_FOR_NODALS(OG_MAXIMUM_NEURONS)};
 
-/* Bounds for the near forms, with room for rounding. */
+/* Bounds for the near forms, with room for rounding: exponents that are not clamped, and half turns below 2^22. */
 #define OG_NEAR_EXPONENT 9.999f
-#define OG_NEAR_ANGLE 1.5707f
+#define OG_NEAR_ANGLE 1e7f
 
 void OG_NAME(og_reach)(int64_t nodal, const float *y, int64_t n_inputs, float *reach)
 {
@@ -190,12 +186,6 @@ void OG_NAME(og_pool_row)(
         else
             over_neurons[nodal][pool](weight + i * n_inputs, y, n_inputs, out + i);
     }
-}
-
-void OG_NAME(og_pool_tile_all)(
-    int64_t nodal, const float *y, const float *reach, const float *weight, int64_t n_inputs, float *out)
-{
-    all_rows[OG_NAME(og_is_near)(weight, reach, n_inputs)][nodal](y, weight, n_inputs, out);
 }
 
 #define OG_ACTIVATE(name) \

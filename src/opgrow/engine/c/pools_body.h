@@ -88,40 +88,6 @@ static void OG_POOL(maximum)(
     memcpy(where, at, sizeof at);
 }
 
-#if OG_LANES_ARE_ROWS
-/* All four in one pass, into out[pool * OG_LANES + l]. */
-static void OG_POOL(all)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
-{
-    float sum[OG_LANES] = {0}, pairs[OG_LANES] = {0}, triples[OG_LANES] = {0};
-    float before[OG_LANES] = {0}, pair[OG_LANES] = {0}, largest[OG_LANES];
-    OG_EACH_LANE(l) largest[l] = OG_RANK(v[l], s[0]);
-    for (int64_t first = 0; first < n; first += OG_TERMS) {
-        float part1[OG_LANES] = {0}, part2[OG_LANES] = {0}, part3[OG_LANES] = {0};
-        int64_t last = og_min(first + OG_TERMS, n);
-        for (int64_t k = first; k < last; k++)
-            OG_EACH_LANE(l) {
-                float value = v[k * OG_LANES + l];
-                float z = OG_PSI(value, s[k]);
-                float u = OG_RANK(value, s[k]);
-                part1[l] = OG_ADD_PSI(part1[l], value, s[k]);
-                part3[l] = OG_FMA(pair[l], z, part3[l]);
-                pair[l] = before[l] * z;
-                part2[l] += pair[l];
-                before[l] = z;
-                largest[l] = u > largest[l] ? u : largest[l];
-            }
-        OG_EACH_LANE(l) sum[l] += part1[l];
-        OG_EACH_LANE(l) pairs[l] += part2[l];
-        OG_EACH_LANE(l) triples[l] += part3[l];
-    }
-    memcpy(out, sum, sizeof sum);
-    memcpy(out + OG_LANES, pairs, sizeof pairs);
-    memcpy(out + 2 * OG_LANES, triples, sizeof triples);
-    /* A comparison drops NaN, but the sum has it. */
-    OG_EACH_LANE(l) out[3 * OG_LANES + l] = sum[l] != sum[l] ? sum[l] : OG_UNRANK(largest[l]);
-}
-#endif
-
 #undef OG_POOL
 #undef OG_PSI
 #undef OG_ADD_PSI
