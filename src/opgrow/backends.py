@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from .engine import training
+from .engine.native import native
 from .kernels.threads import single_threaded_libraries, stream
 from .matrices import HostMatrices, Matrices
 from .network import Block
@@ -296,7 +297,8 @@ class HostPart:
             a[: sample_rows(self.n_outputs)] for a in (self.x, self.accepted, self.target, self.weight)
         )
         features = np.concatenate([accepted, block_outputs(block, x, self.n_threads)], axis=1)
-        return features @ weight.astype(np.float32) + bias.astype(np.float32), target, share
+        outputs = native().product(features, weight.astype(np.float32, order="C")) + bias.astype(np.float32)
+        return outputs, target, share
 
 
 @dataclass(frozen=True)

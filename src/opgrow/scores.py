@@ -14,6 +14,7 @@ import numpy as np
 
 from .engine.native import native
 from .engine.sums import LOSSES
+from .extras import require_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,8 +122,7 @@ def evaluate(
 
 
 def _custom_loss(loss: Loss, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
-    import torch
-
+    torch = require_torch("A custom loss")
     with torch.no_grad(), np.errstate(all="ignore"):
         values = row_losses(loss, torch.from_numpy(outputs), torch.from_numpy(target)).numpy()
         return float((values * weight).sum(dtype=np.float64) / weight.sum(dtype=np.float64))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import numpy as np
 from .algebra import Array, algebra_of
 from .cache import Reservation, reserve
 from .engine.native import native
+from .kernels import compiled_features
 from .kernels.threads import run_all, stream
 from .operators import OperatorSet
 
@@ -53,6 +54,11 @@ class Draw:
     weight_range: float
     sets: list[OperatorSet]
     first: int  # index of the first candidate
+
+    @cached_property
+    def codes(self) -> list[tuple[int, int, int] | None]:
+        """The engine's codes of the sets, None for those it does not have."""
+        return [operator_set.codes for operator_set in self.sets]
 
 
 @dataclass
@@ -173,23 +179,18 @@ def draw_weights(
 
 def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
     """Raw features of a draw's candidates for some rows: out (sets, m, n)."""
-    known = [codes for s in draw.sets if (codes := s.codes) is not None]
-    if known:
-        whole = out if len(known) == len(draw.sets) else None
-        nodals, pools, activations = zip(*known, strict=True)
+    built_in = [codes for codes in draw.codes if codes is not None]
+    if built_in:
+        whole = out if len(built_in) == len(draw.sets) else None
+        nodals, pools, activations = zip(*built_in, strict=True)
         found = native().search_features(nodals[0], pools, activations, x, draw.weight, whole)
         if whole is not None:
             return
-        out[[s.codes is not None for s in draw.sets]] = found
-    import torch
-
-    from .kernels import reference
-
-    with torch.no_grad():  # a custom operator is a function of tensors
-        tensors = torch.from_numpy(x), torch.from_numpy(draw.weight), torch.zeros(draw.weight.shape[1])
-        for j, operator_set in enumerate(draw.sets):
-            if operator_set.codes is None:
-                out[j] = reference.features(*tensors, operator_set).numpy().T
+        out[[codes is not None for codes in draw.codes]] = found
+    nothing = np.zeros(draw.weight.shape[1], np.float32)
+    for j, operator_set in enumerate(draw.sets):
+        if draw.codes[j] is None:
+            out[j] = compiled_features(x, draw.weight, nothing, operator_set).T
 
 
 def chunks(n_rows: int, columns: int) -> list[slice]:
