@@ -41,16 +41,15 @@ static void by_rows(
     int64_t n_tiles, const float *restrict values, int64_t stride, int64_t n, int squared, float *restrict rows,
     int64_t width)
 {
-    for (int64_t t = 0; t < n_tiles; t++) {
-        float *tile = rows + t * OG_LANES * width;
-        for (int64_t i = 0; i < n; i++) {
+    for (int64_t t = 0; t < n_tiles; t++)
+        for (int64_t i = 0; i < n; i += OG_LANES) {
             const float *from = values + t * stride + i * OG_LANES;
-            OG_EACH_LANE(l) tile[l * width + i] = squared ? from[l] * from[l] : from[l];
+            float group[OG_LANES * OG_LANES] = {0};
+            int64_t count = og_min(OG_LANES, n - i) * OG_LANES;
+            for (int64_t j = 0; j < count; j += OG_LANES)
+                OG_EACH_LANE(l) group[j + l] = squared ? from[j + l] * from[j + l] : from[j + l];
+            og_transpose_lanes(group, rows + t * OG_LANES * width + i, width);
         }
-        for (int64_t l = 0; l < OG_LANES; l++)
-            for (int64_t i = n; i < width; i++)
-                tile[l * width + i] = 0.0f;
-    }
 }
 
 /* Sums over rows of products of columns of two matrices: `left` as tiles [tile][column][lane], `right` by rows. They go to
