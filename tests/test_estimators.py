@@ -440,6 +440,21 @@ def test_another_number_of_features_is_refused(iris):
         clf.predict(iris[0][:, :3])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_plain_arrays_are_checked_like_any_other(bad, dtype, iris):
+    x, y = iris
+    clf = small(HeMLRNClassifier).fit(x, y)
+    rows = x[:5].astype(dtype)
+    np.testing.assert_array_equal(clf.predict_proba(rows), clf.predict_proba(rows.tolist()))
+    np.testing.assert_array_equal(clf.predict_proba(rows[::2]), clf.predict_proba(rows[::2].tolist()))
+    rows[3, 1] = bad
+    with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+        clf.predict(rows)
+    with pytest.raises(ValueError, match="0 sample"):
+        clf.predict(rows[:0])
+
+
 # --- parameters ---
 
 BAD_PARAMETERS = {

@@ -497,9 +497,9 @@ class GrowingEstimator(BaseEstimator):
             parts.append(self._network_outputs(self.network_, chunk))
             far.look_at(chunk)
         far.warn()
-        outputs = np.concatenate(parts)
-        finite = np.isfinite(outputs).all(axis=1)
-        if not finite.all():
+        outputs = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not np.isfinite(outputs).all():
+            finite = np.isfinite(outputs).all(axis=1)
             row, count = int(finite.argmin()), int((~finite).sum())
             raise ValueError(
                 f"X is too far from the data that the network was fitted on: it overflows on {count} of "
@@ -513,7 +513,15 @@ class GrowingEstimator(BaseEstimator):
         if isinstance(x, Source):
             yield from (chunk.x for chunk in chunks_for(self, x))
         else:
-            yield self._checked(x, reset=False)
+            yield x if self._needs_no_check(x) else self._checked(x, reset=False)
+
+    def _needs_no_check(self, x: Any) -> bool:
+        """Whether scikit-learn's checks, which take longer than a prediction, would return X itself."""
+        plain = type(x) is np.ndarray and x.dtype in (np.float32, np.float64) and x.ndim == 2 and len(x) > 0
+        if not plain or x.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
+            return False
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(x.sum()))
 
     def outside(self, X: Any) -> np.ndarray:
         """Whether rows lie far outside what was seen in training, so that their predictions are guesses.

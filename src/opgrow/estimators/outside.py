@@ -37,11 +37,12 @@ class FarRows:
     def look_at(self, x: np.ndarray) -> None:
         """Count the rows of the next chunk."""
         far = values_outside(self.estimator.network_, x)
-        rows = far.any(axis=1)
-        if rows.any() and not self.n_far:
-            row = int(rows.argmax())
-            self.example = self._describe(self.n_rows + row, int(far[row].argmax()), x[row])
-        self.n_far += int(rows.sum())
+        if far.any():  # mostly not, and rows are slower to go through than the whole
+            rows = far.any(axis=1)
+            if not self.n_far:
+                row = int(rows.argmax())
+                self.example = self._describe(self.n_rows + row, int(far[row].argmax()), x[row])
+            self.n_far += int(rows.sum())
         self.n_rows += len(x)
 
     def _describe(self, number: int, column: int, row: np.ndarray) -> str:

@@ -113,11 +113,19 @@ static inline void drop_out(
 /* out [tile][n_features][lane], with a distance of `stride` between tiles, = the rows of source, padded with zeros. */
 static inline void gather(const batch *b, const float *source, int64_t n_features, const int64_t *rows, float *out, int64_t stride)
 {
-    for (int64_t r = 0; r < b->n_rows; r++) {
-        float *to = out + r / OG_LANES * stride + r % OG_LANES;
-        const float *from = source + rows[r] * n_features;
-        for (int64_t k = 0; k < n_features; k++)
-            to[k * OG_LANES] = from[k];
+    int64_t whole = n_features / OG_LANES * OG_LANES;
+    for (int64_t t = 0; t < b->tiles; t++) {
+        float *tile = out + t * stride;
+        int64_t first = t * OG_LANES, count = og_min(OG_LANES, b->n_rows - first);
+        for (int64_t k = 0; k < whole; k += OG_LANES) {
+            float group[OG_LANES * OG_LANES] = {0};
+            for (int64_t r = 0; r < count; r++)
+                memcpy(group + r * OG_LANES, source + rows[first + r] * n_features + k, sizeof(float) * OG_LANES);
+            og_transpose_lanes(group, tile + k * OG_LANES, OG_LANES);
+        }
+        for (int64_t r = 0; r < count; r++)
+            for (int64_t k = whole; k < n_features; k++)
+                tile[k * OG_LANES + r] = source[rows[first + r] * n_features + k];
     }
     blank(b, out, n_features, stride);
 }

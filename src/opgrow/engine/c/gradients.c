@@ -36,55 +36,85 @@ static const back_function gradients_back[2][OG_N_NODALS][3] = {
     {OG_FOR_NODALS(OG_FAR_BACK)}, {OG_FOR_NODALS(OG_NEAR_BACK)}};
 static const slopes_function slopes[OG_N_NODALS] = {OG_FOR_NODALS(OG_SLOPES_NAME)};
 
-/* by_weight[k][i] = the sum over rows of y[k] (or its square) times grad[i], with neurons as lanes; grads [row][lane]
- * is one group of OG_LANES neurons, of which `width` exist. */
-static void product_gradient(
-    int64_t n_tiles, const float *restrict y, int64_t y_stride, int64_t n_inputs, int squared,
-    const float *restrict grads, int64_t grads_stride, int64_t width, float *restrict by_weight, int64_t n_neurons)
+/* rows [row][width] = tiles of values [tile][n][lane], or of their squares, padded with zeros. */
+static void by_rows(
+    int64_t n_tiles, const float *restrict values, int64_t stride, int64_t n, int squared, float *restrict rows,
+    int64_t width)
 {
-    for (int64_t k = 0; k < n_inputs; k += 4) {
-        float sums[4][OG_LANES] = {{0}};
-        int64_t others = og_min(4, n_inputs - k);
-        /* Beyond the last input the last one is taken again, and not stored. */
-        int64_t k1 = others > 1 ? k + 1 : k, k2 = others > 2 ? k + 2 : k, k3 = others > 3 ? k + 3 : k;
-        for (int64_t t = 0; t < n_tiles; t++) {
-            const float *tile = y + t * y_stride;
-            const float *g = grads + t * OG_LANES * grads_stride;
-            for (int64_t r = 0; r < OG_LANES; r++) {
-                float a = tile[k * OG_LANES + r], b = tile[k1 * OG_LANES + r];
-                float c = tile[k2 * OG_LANES + r], d = tile[k3 * OG_LANES + r];
-                if (squared)
-                    a *= a, b *= b, c *= c, d *= d;
-                OG_EACH_LANE(l) {
-                    float value = g[r * grads_stride + l];
-                    sums[0][l] = OG_FMA(a, value, sums[0][l]);
-                    sums[1][l] = OG_FMA(b, value, sums[1][l]);
-                    sums[2][l] = OG_FMA(c, value, sums[2][l]);
-                    sums[3][l] = OG_FMA(d, value, sums[3][l]);
-                }
-            }
+    for (int64_t t = 0; t < n_tiles; t++)
+        for (int64_t i = 0; i < n; i += OG_LANES) {
+            const float *from = values + t * stride + i * OG_LANES;
+            float group[OG_LANES * OG_LANES] = {0};
+            int64_t count = og_min(OG_LANES, n - i) * OG_LANES;
+            for (int64_t j = 0; j < count; j += OG_LANES)
+                OG_EACH_LANE(l) group[j + l] = squared ? from[j + l] * from[j + l] : from[j + l];
+            og_transpose_lanes(group, rows + t * OG_LANES * width + i, width);
         }
-        for (int64_t u = 0; u < others; u++)
-            memcpy(by_weight + (k + u) * n_neurons, sums[u], sizeof(float) * (size_t)width);
-    }
 }
 
-/* Multiplication and quadratic under the sum: their gradients are matrix products. */
+/* Sums over rows of products of columns of two matrices: `left` as tiles [tile][column][lane], `right` by rows. They go to
+ * out, at a distance of left_step for columns of left and of right_step for those of right. */
+OG_INLINE void row_products(
+    int64_t n_tiles, const float *restrict left, int64_t left_stride, int64_t n_left, int squared,
+    const float *restrict right, int64_t width, int64_t n_right, float *restrict out, int64_t left_step,
+    int64_t right_step)
+{
+    for (int64_t j = 0; j < n_right; j += OG_LANES)
+        for (int64_t k = 0; k < n_left; k += 4) {
+            float s0[OG_LANES] = {0}, s1[OG_LANES] = {0}, s2[OG_LANES] = {0}, s3[OG_LANES] = {0}, sums[4][OG_LANES];
+            int64_t others = og_min(4, n_left - k), lanes = og_min(OG_LANES, n_right - j);
+            /* Beyond the last column the last one is taken again, and not stored. */
+            int64_t k1 = others > 1 ? k + 1 : k, k2 = others > 2 ? k + 2 : k, k3 = others > 3 ? k + 3 : k;
+            for (int64_t t = 0; t < n_tiles; t++) {
+                const float *tile = left + t * left_stride, *from = right + t * OG_LANES * width + j;
+                for (int64_t r = 0; r < OG_LANES; r++) {
+                    float a = tile[k * OG_LANES + r], b = tile[k1 * OG_LANES + r];
+                    float c = tile[k2 * OG_LANES + r], d = tile[k3 * OG_LANES + r];
+                    if (squared)
+                        a *= a, b *= b, c *= c, d *= d;
+                    OG_EACH_LANE(l) {
+                        float value = from[r * width + l];
+                        s0[l] = OG_FMA(a, value, s0[l]);
+                        s1[l] = OG_FMA(b, value, s1[l]);
+                        s2[l] = OG_FMA(c, value, s2[l]);
+                        s3[l] = OG_FMA(d, value, s3[l]);
+                    }
+                }
+            }
+            OG_EACH_LANE(l) {
+                sums[0][l] = s0[l];
+                sums[1][l] = s1[l];
+                sums[2][l] = s2[l];
+                sums[3][l] = s3[l];
+            }
+            for (int64_t u = 0; u < others; u++)
+                for (int64_t l = 0; l < lanes; l++)
+                    out[(k + u) * left_step + (j + l) * right_step] = sums[u][l];
+        }
+}
+
+/* Multiplication and quadratic under the sum: their gradients are matrix products. Inputs or neurons are the lanes,
+ * whichever takes fewer operations: products commute, and are added from row to row in both. */
 static void product_backward(
     int64_t nodal, int64_t n_tiles, const float *y, int64_t y_stride, const float *weight, int64_t n_inputs,
     int64_t n_neurons, const float *grad, int64_t grad_stride, float *by_weight, float *back, int64_t back_stride,
     float *room)
 {
-    int64_t width = og_tiles(n_neurons) * OG_LANES;
-    float *by_input = room, *grads = room + n_inputs * OG_LANES;
-    memset(grads, 0, sizeof(float) * (size_t)(n_tiles * OG_LANES * width));
-    for (int64_t t = 0; t < n_tiles; t++)
-        for (int64_t i = 0; i < n_neurons; i++)
-            OG_EACH_LANE(l) grads[(t * OG_LANES + l) * width + i] = grad[t * grad_stride + i * OG_LANES + l];
-    for (int64_t i = 0; i < n_neurons; i += OG_LANES)
-        product_gradient(
-            n_tiles, y, y_stride, n_inputs, nodal == OG_QUADRATIC, grads + i, width, og_min(OG_LANES, n_neurons - i),
-            by_weight + i, n_neurons);
+    int64_t input_lanes = og_tiles(n_inputs) * OG_LANES, neuron_lanes = og_tiles(n_neurons) * OG_LANES;
+    float *by_input = room, *rows = room + n_inputs * OG_LANES;
+    if (input_lanes * n_neurons < neuron_lanes * n_inputs) {
+        by_rows(n_tiles, y, y_stride, n_inputs, nodal == OG_QUADRATIC, rows, input_lanes);
+        row_products(
+            n_tiles, grad, grad_stride, n_neurons, 0, rows, input_lanes, n_inputs, by_weight, 1, n_neurons);
+    } else {
+        by_rows(n_tiles, grad, grad_stride, n_neurons, 0, rows, neuron_lanes);
+        if (nodal == OG_QUADRATIC)
+            row_products(
+                n_tiles, y, y_stride, n_inputs, 1, rows, neuron_lanes, n_neurons, by_weight, n_neurons, 1);
+        else
+            row_products(
+                n_tiles, y, y_stride, n_inputs, 0, rows, neuron_lanes, n_neurons, by_weight, n_neurons, 1);
+    }
     if (!back)
         return;
     for (int64_t t = 0; t < n_tiles; t++) {

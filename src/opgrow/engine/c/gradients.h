@@ -7,7 +7,7 @@
 /* Floats of room that og_pool_backward needs. */
 static inline int64_t og_pool_backward_room(int64_t n_tiles, int64_t n_inputs, int64_t n_neurons)
 {
-    int64_t lanes = og_tiles(n_neurons) * OG_LANES;
+    int64_t lanes = og_tiles(n_neurons > n_inputs ? n_neurons : n_inputs) * OG_LANES;
     return n_inputs * OG_LANES + n_inputs + OG_LANES * n_tiles * lanes;
 }
 

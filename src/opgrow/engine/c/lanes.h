@@ -65,6 +65,14 @@ static inline int64_t og_tiles(int64_t n_rows)
     return (n_rows + OG_LANES - 1) / OG_LANES;
 }
 
+/* out [row][column] = in [column][row] for OG_LANES of each; `stride` is the distance of rows of out. Of fixed size, which
+ * compilers turn into shuffles. */
+OG_INLINE void og_transpose_lanes(const float *restrict in, float *restrict out, int64_t stride)
+{
+    OG_EACH_LANE(r)
+        OG_EACH_LANE(c) out[r * stride + c] = in[c * OG_LANES + r];
+}
+
 /* The sum over lanes, as a tree. */
 OG_INLINE float og_lane_sum(const float *v)
 {
