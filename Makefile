@@ -15,15 +15,17 @@ SEED ?= 0
 CPUS ?= $$($(BIN)/python -c "from opgrow.engine.library import library as l; print(*(i for i, known in l().isas().items() if known))")
 
 .DEFAULT_GOAL := help
-.PHONY: help env engine wheels sanitize demo test fuzz properties torture attack cpus audit docs lint format clean
+.PHONY: help env engine wheels install-check aarch64 sanitize demo test fuzz properties torture attack cpus audit docs lint format clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env: $(VENV)/.installed  ## make .venv with the package and its development tools
 
-# The package alone, with what it needs to run: `make demo` waits for nothing else.
-$(VENV)/.package: pyproject.toml constraints.txt packaging/backend.py $(wildcard src/opgrow/engine/c/*)
+# The package alone, with what it needs to run: `make demo` waits for nothing else. An editable installation has a list of
+# modules, so it is made again where a folder has changed.
+$(VENV)/.package: pyproject.toml constraints.txt packaging/backend.py $(wildcard src/opgrow/engine/c/*) \
+		$(shell find src/opgrow -type d -not -name __pycache__)
 	@echo "Installing opgrow in $(VENV) (the first time takes a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) --editable .
@@ -42,6 +44,14 @@ engine:  ## compile the engine alone, into build/engine (OPGROW_ENGINE=build/eng
 wheels: env  ## build wheels for Linux, macOS and Windows into dist/, with zig as the cross compiler
 	@$(INSTALL) build lief scikit-build-core wheel ziglang
 	@$(BIN)/python packaging/wheels.py dist
+
+install-check: env  ## sdist, wheel, editable and without a compiler: install each in a new environment, and fit
+	@$(INSTALL) build
+	@$(BIN)/python packaging/check_install.py
+
+aarch64: env  ## fit every estimator on aarch64, under qemu, and compare the networks with those of this machine
+	@$(INSTALL) build lief scikit-build-core wheel ziglang
+	@$(BIN)/python tests/integration/aarch64.py
 
 sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitizer and UBSan (COUNT=..., SEED=...)
 	@cmake -S src/opgrow/engine/c -B build/sanitize -DOPGROW_SANITIZE=ON > /dev/null

@@ -236,7 +236,7 @@ def _steps_side_by_side(device: torch.device, repeats: int) -> Iterator[Row]:
         OperatorSet("dog", "correlation1", "elu"),
         OperatorSet("exponential", "maximum", "tanh"),
     ]
-    head = nn.Linear(n_accepted + width, n_classes)
+    head = Linear(n_accepted + width, n_classes)
     settings = TuningSettings(batch_size=batch, dropout=0.3)
     shapes, thetas, parts = [], [], []
     for operator_set in sets:
