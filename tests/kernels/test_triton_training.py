@@ -1,6 +1,6 @@
 """The kernels of a training step on a GPU against plain torch in double precision, and its optimiser.
 
-They are launched as `opgrow.gpu.steps` launches them, but with small tiles, and interpreted where there is no
+They are launched as `opgrow.gpu` launches them, but with small tiles, and interpreted where there is no
 GPU.
 """
 
