@@ -24,10 +24,6 @@ class Without:
 
 sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 """
-#: To be dropped as soon as the search and the training import torch only where they use it.
-grows = pytest.mark.xfail(
-    strict=True, reason="the search and the training import torch", raises=AssertionError
-)
 MODEL = """
 import opgrow
 from sklearn.datasets import load_iris
@@ -58,12 +54,10 @@ opgrow.HeMLGOPClassifier(**parameters).fit(X, y).save(sys.argv[1])
     return path
 
 
-@grows
 def test_fits_and_predictions(path: Path) -> None:
     assert run(MODEL, path) == "True False\n"
 
 
-@grows
 @pytest.mark.parametrize("name", ["PLNClassifier", "BLSClassifier", "POPFastClassifier", "POPMemHRegressor"])
 def test_other_methods(name: str) -> None:
     script = """
@@ -79,7 +73,6 @@ print(getattr(opgrow, sys.argv[1])(random_state=0, **parameters).fit(X, y).score
     assert run(script, name) == "True\n"
 
 
-@grows
 def test_reports_and_c_files(path: Path, tmp_path: Path) -> None:
     script = """
 import opgrow
@@ -94,7 +87,6 @@ for arithmetic in ("float", "integer"):
     assert {file.suffix for file in tmp_path.iterdir()} == {".html", ".c", ".h"}
 
 
-@grows
 def test_the_command_line(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,target\n" + "".join(f"{i},{i % 7},{i % 2}\n" for i in range(60)))
     script = """
