@@ -128,7 +128,7 @@ class RanksTrainer(HostTrainer):
         self.windows, self.group = windows, group
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        active = np.flatnonzero(rates)
+        self.active = active = np.flatnonzero(rates)
         losses, n_batches = np.zeros(len(rates)), 0
         for state in self.states:
             state.skipped = 0

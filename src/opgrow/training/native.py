@@ -42,6 +42,8 @@ class HostTrainer:
         pairs = zip(candidates.shapes, candidates.dropouts, strict=True)
         self.steps = [engine_settings(shape, settings, dropout) for shape, dropout in pairs]
         self.states = [training.State(theta) for theta in self.theta]
+        #: Candidates that statistics and scores are taken of: all of them until some have come to rest.
+        self.active = np.arange(len(self.theta))
         self._best = self.theta.copy()
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
 
@@ -62,10 +64,13 @@ class HostTrainer:
     def _by_candidate(
         self, rows: training.Rows, moments: np.ndarray, function: Callable[..., np.ndarray]
     ) -> np.ndarray:
-        """A function of each candidate, its parameters and its statistics, side by side on threads."""
-        arguments = zip(self._evaluations(rows), moments.transpose(1, 0, 2).copy(), strict=True)
-        tasks = [partial(function, *given) for given in arguments]
-        return np.stack(run_all(tasks, self.settings.n_threads), axis=1)
+        """A function of each candidate and its statistics, side by side on threads; NaN for those at rest."""
+        evaluations, each = self._evaluations(rows), moments.transpose(1, 0, 2).copy()
+        tasks = [partial(function, evaluations[k], each[k]) for k in self.active]
+        results = run_all(tasks, self.settings.n_threads)
+        out = np.full((len(results[0]), len(self.theta), *results[0].shape[1:]), np.nan)
+        out[:, self.active] = np.stack(results, axis=1)
+        return out
 
     def batch_moments(self) -> np.ndarray:
         return np.stack([state.moments for state in self.states], axis=1)
@@ -77,7 +82,7 @@ class HostTrainer:
         return self._best
 
     def use_best(self) -> None:
-        self.theta[:] = self._best
+        self.theta[:], self.active = self._best, np.arange(len(self.theta))
 
     def state(self) -> dict[str, np.ndarray]:
         steps = np.array([state.step for state in self.states])
@@ -109,7 +114,7 @@ class NativeTrainer(HostTrainer):
         self._epochs: list[training.Epochs] = []
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        active = np.flatnonzero(rates)
+        self.active = active = np.flatnonzero(rates)
         losses, n_batches = np.zeros(len(rates)), 0
         for state in self.states:
             state.skipped = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -36,7 +36,10 @@ class Trainer(Protocol):
         ...
 
     def feature_sums(self, rows: Any, moments: np.ndarray, layer: int) -> np.ndarray:
-        """Weighted sums (2, K, width) over some rows of a layer's features, and of their squares."""
+        """Weighted sums (2, K, width) over some rows of a layer's features, and of their squares.
+
+        What is said of candidates that were at rest in the last epoch, here and below, has no meaning.
+        """
         ...
 
     def score_sums(self, rows: Any, moments: np.ndarray) -> np.ndarray:
@@ -149,16 +152,18 @@ class Training:
     exact: bool
     on_epoch: Callable[[Epoch], bool | None]
     draft: Draft
+    schedule: Schedule = field(init=False)
+    best_moments: np.ndarray = field(init=False)
+    #: Whether these are statistics of all training rows, and not of a sample or of an epoch's batches.
+    is_exact: bool = field(init=False, default=True)
 
     def begin(self) -> None:
         """Score the start, or recall where the training was."""
         state = self.draft.recall(TrainingState)
         if state is None:
-            self.moments = self._starting_moments()
-            self.best_moments = self.moments.copy()
-            self.is_exact = True
+            self.best_moments = self._starting_moments()
             self.trainer.keep(np.ones(len(self.candidates), bool))
-            scores = score(self.trainer, self.moments, self.scored.sample_part)
+            scores = score(self.trainer, self.best_moments, self.scored.sample_part)
             self.schedule = Schedule.begin(self.criterion, scores, self.settings)
             return
         state.schedule.check(len(self.candidates), self.settings)
@@ -187,16 +192,16 @@ class Training:
         """Score what an epoch has made of the candidates, and keep what is better."""
         sample = self.train.sample_part
         if self.exact:
-            self.moments = statistics(self.trainer, self.candidates, sample)
+            moments = statistics(self.trainer, self.candidates, sample)
         else:
-            self.moments = self.trainer.batch_moments()
-            _refuse_infinite(self.moments[1])
-        scores = score(self.trainer, self.moments, self.scored.sample_part)
+            moments = self.trainer.batch_moments()
+            _refuse_infinite(moments[1])
+        scores = score(self.trainer, moments, self.scored.sample_part)
         leader = int(self.schedule.active(self.settings).argmax())
         better = self.schedule.advance(losses, skipped, scores, self.settings)
         if better.any():
             self.trainer.keep(better)
-            self.best_moments = np.where(better[:, None], self.moments, self.best_moments)
+            self.best_moments = np.where(better[:, None], moments, self.best_moments)
             self.is_exact = self.exact and sample is self.train
         if self.on_epoch(self.schedule.last_epoch(leader)):
             self.schedule.stopped = True
