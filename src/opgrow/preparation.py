@@ -6,13 +6,14 @@ copied as a whole in double precision.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from .engine.shards import pairwise_sum
 from .extras import loaded_torch
 from .ranks import Alone
 from .scaling import Ranges, Scaling
@@ -99,15 +100,34 @@ def as_numbers(y: np.ndarray, name: str = "y") -> np.ndarray:
     return np.asarray(y, np.float64).reshape(len(y), -1)
 
 
-def _chunks(x: np.ndarray, rows: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
+def _chunks(
+    x: np.ndarray, rows: np.ndarray | None, within: slice | None = None
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Where each chunk of the chosen rows (None: all) belongs among them, and its values in float64.
 
     Always in the same order in memory: sums of other orders are rounded in other ways.
     """
     size = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))
-    for start in range(0, len(x) if rows is None else len(rows), size):
-        span = slice(start, start + size)
+    within = slice(0, len(x) if rows is None else len(rows)) if within is None else within
+    for start in range(within.start, within.stop, size):
+        span = slice(start, min(start + size, within.stop))
         yield span, x[span if rows is None else rows[span]].astype(np.float64, order="C")
+
+
+def _summed(
+    function: Callable[[slice, np.ndarray], np.ndarray], x: np.ndarray, rows: np.ndarray | None, ranks: Alone
+) -> np.ndarray:
+    """The sum over ranks of what a function makes of chunks of rows, each a value for every column.
+
+    The rows of a cell are added by themselves, so that it does not show which rank holds it.
+    """
+    cells = []
+    for cell in ranks.cells(len(x), rows):
+        total = np.zeros(x.shape[1])
+        for span, values in _chunks(x, rows, cell):
+            total += function(span, values)
+        cells.append(total)
+    return ranks.add(pairwise_sum(np.stack(cells)))
 
 
 def in_units(weight: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:
@@ -145,17 +165,17 @@ def _mean_and_variance(
     unit: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and variance of each column, divided by its unit."""
-    total = ranks.add(weight.sum(dtype=np.float64))
-    mean, variance = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    total = ranks.weight(weight, len(x), rows)
+
+    def first(span: slice, values: np.ndarray) -> np.ndarray:
+        return (weight[span, None] * (values / unit)).sum(axis=0) / total
+
+    def second(span: slice, values: np.ndarray) -> np.ndarray:
+        return (weight[span, None] * np.square(values / unit - mean)).sum(axis=0) / total
+
     with np.errstate(over="ignore", invalid="ignore"):
-        for span, values in _chunks(x, rows):
-            values /= unit
-            mean += (weight[span, None] * values).sum(axis=0) / total
-        mean = ranks.add(mean)
-        for span, values in _chunks(x, rows):
-            values /= unit
-            variance += (weight[span, None] * np.square(values - mean)).sum(axis=0) / total
-    return mean, ranks.add(variance)
+        mean = _summed(first, x, rows, ranks)
+        return mean, _summed(second, x, rows, ranks)
 
 
 def are_extreme(x: np.ndarray, mean: np.ndarray, variance: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:

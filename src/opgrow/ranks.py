@@ -64,9 +64,17 @@ class Alone:
         """The arrays of all ranks, one after the other."""
         return values
 
-    def mean(self, values: np.ndarray) -> Any:
-        """The mean of a value for each row."""
-        return values.mean()
+    def cells(self, n_rows: int, rows: np.ndarray | None) -> list[slice]:
+        """Runs of the chosen rows (None: all) among so many here that are summed by themselves."""
+        return [slice(0, n_rows if rows is None else len(rows))]
+
+    def weight(self, weight: np.ndarray, n_rows: int, rows: np.ndarray | None) -> float:
+        """The sum of the weights of the chosen rows, of all ranks."""
+        return float(weight.sum(dtype=np.float64))
+
+    def mean_weight(self, weight: np.ndarray, n_rows: int, rows: np.ndarray | None = None) -> float:
+        """Their mean."""
+        return self.weight(weight, n_rows, rows) / self.total(len(weight))
 
     def same(self, text: str | None) -> str | None:
         """What rank 0 says."""

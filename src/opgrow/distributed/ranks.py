@@ -7,17 +7,20 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from ..checkpoints import Folder, Identity
+from ..engine.shards import pairwise_sum
 from ..methods.hemlgop import BlockGrowth
 from ..ranks import Alone, Division
 from ..stream.backend import StreamProblem
 from ..stream.survey import Survey
 from .backend import DistributedBackend
+from .cells import cell_cuts
 from .checkpoints import digest, opened_together
 from .group import Group, LostRank
 from .streams import ShardStreamProblem, merged, shared
@@ -105,9 +108,14 @@ class SharedRanks(Alone):
     def joined(self, values: np.ndarray) -> np.ndarray:
         return np.concatenate(self.group.arrays(values, "sizes"))
 
-    def mean(self, values: np.ndarray) -> float:
-        total, count = self.group.sum([values.sum(dtype=np.float64), len(values)], "moments")
-        return float(total / count)
+    def cells(self, n_rows: int, rows: np.ndarray | None) -> list[slice]:
+        numbers = self.before(n_rows) + (np.arange(n_rows) if rows is None else np.asarray(rows, np.int64))
+        borders = [0, *cell_cuts(numbers, self.total(n_rows)), len(numbers)]
+        return [slice(start, stop) for start, stop in pairwise(borders)]
+
+    def weight(self, weight: np.ndarray, n_rows: int, rows: np.ndarray | None) -> float:
+        sums = [weight[cell].sum(dtype=np.float64) for cell in self.cells(n_rows, rows)]
+        return float(self.group.sum(pairwise_sum(np.array(sums)), "moments"))
 
     def same(self, text: str | None) -> str | None:
         said = self.group.texts(text or "" if self.rank == 0 else "", "decisions")[0]

@@ -329,7 +329,7 @@ class GrowingEstimator(BaseEstimator):
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
-            share = (weight / ranks.mean(weight)).astype(np.float32)
+            share = (weight / ranks.mean_weight(weight, len(x), rows)).astype(np.float32)
             scaled = ranks.together(lambda: standardized(target, shift, spread, "y or eval_set"))
             return backend.problem(x, rows, scaled, share, scaling, validation)
 

@@ -83,13 +83,17 @@ def open_problem(
     preparation = _preparation(found, division, class_weight, standardize, sample, owner)
     training = TrainingRows(source, preparation, sum(own.n_train), Storage(plan.kept_bytes))
     held = None
+
+    def mean_weight(weight: np.ndarray) -> float:
+        return ranks.mean_weight(weight, len(weight))
+
     if eval_set is not None:
         ranks.together(lambda: _check_classes(eval_set[1], preparation.classes))
-        held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), mean=ranks.mean)
+        held = preparation.held(eval_set[0], eval_set[1], np.ones(len(eval_set[0])), mean_weight)
     elif ranks.total(len(found.validation)):
         ranks.together(partial(_check_held, found.validation.x, "validate"))
         x, y, weight = found.validation.arrays(source.n_features)
-        held = preparation.held(x, y, weight, ranks.mean)
+        held = preparation.held(x, y, weight, mean_weight)
     ranks.together(partial(_check_held, here[0], "are trained on"))
     first = preparation.held(*here)
     validation = None if held is None else Problem(held.x, held.target, held.weight)
