@@ -10,7 +10,7 @@ import pytest
 
 from networks import are_same
 from opgrow import methods
-from opgrow.engines import TuningSettings
+from opgrow.training.settings import TuningSettings
 from opgrow.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 from opgrow.growth import GrownLayer, Growth, GrowthSettings, Method, Problem
 from opgrow.methods.hemlgop import BlockSettings

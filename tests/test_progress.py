@@ -22,7 +22,7 @@ from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.progress import Progress, growth_table
 from opgrow.scores import Score
-from opgrow.tuning import Epoch
+from opgrow.training.schedule import Epoch
 
 QUICK = {
     "preset": None,

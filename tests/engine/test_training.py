@@ -8,12 +8,16 @@ import torch
 from torch import nn
 
 from networks import as_modules, with_random_parameters
-from opgrow import Block, Layer, OperatorSet, engines
+from opgrow import Block, Layer, OperatorSet
+from opgrow.backends import HostPart
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
 from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.scores import row_losses
+from opgrow.training import candidates
+from opgrow.training.settings import TuningSettings
+from plain_training import plain_training
 
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
@@ -45,7 +49,7 @@ def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, wi
 
 def flat(layers, head, n_frozen):
     """The same as the engine sees it."""
-    known = engines.Shape(layers, head, n_frozen)
+    known = candidates.Shape(layers, head, n_frozen)
     shape = Shape(known.plan, known.widths, tuple(known.head_codes.tolist()), n_frozen, known.n_outputs)
     return known, shape, State(known.flatten(layers, head))
 
@@ -142,21 +146,31 @@ def test_gradients_of_other_shapes(engine, rows):
     assert_gradients(engine, [[HARMONIC, PERCEPTRON]], rows, width=19)
 
 
-def test_steps_are_those_of_torch(engine):
-    """Ten batches of Adam with weight decay and a bound on the norms, in torch's double precision."""
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_steps_are_those_of_torch(engine, dropout):
+    """Ten batches of Adam with weight decay, dropout and bounded norms, in torch's double precision."""
     rows, loss = data(n=160), "cross_entropy"
     modules = network([[HARMONIC, PERCEPTRON]])
     known, shape, state = flat(*modules, 2)
-    settings = Settings(loss, known.decay(0.01), max_norm=0.9)
-    order, bounds = np.random.default_rng(1).permutation(160), np.arange(0, 161, 16)
-    engine.train_epoch(shape, rows, settings, state, (order, bounds), 0.003, 1)
-    given = engines.TuningSettings(loss, batch_size=16, weight_decay=0.01, max_norm=0.9)
-    theta = torch.from_numpy(known.flatten(*modules)).double()
-    tensors = [torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)]
-    reference = engines.ReferenceEngine(known, theta, tensors, given)
-    mean_loss, _ = reference.epoch(order, 0.003, 1)
-    assert state.loss == pytest.approx(mean_loss, rel=1e-4)
-    assert np.abs(state.theta - theta.numpy()).max() < 2e-4
+    settings = Settings(loss, known.decay(0.01), dropout, 0.1, max_norm=0.9)
+    rng = np.random.default_rng(1)
+    order, bounds, seed = rng.permutation(160), np.arange(0, 161, 16), int(rng.integers(1, 2**63))
+    engine.train_epoch(shape, rows, settings, state, (order, bounds), 0.003, seed)
+    given = TuningSettings(
+        loss,
+        (0.003,),
+        (1,),
+        batch_size=16,
+        weight_decay=0.01,
+        max_norm=0.9,
+        dropout=dropout,
+        input_dropout=0.1,
+    )
+    part = HostPart(rows.x, rows.frozen, rows.target, rows.weight)
+    wanted = plain_training(*modules, part, given, seed=1)
+    assert wanted.best_epoch == 1
+    assert state.loss == pytest.approx(wanted.losses[0], rel=1e-4)
+    assert np.abs(state.theta - wanted.theta).max() < 2e-4
     weight = state.theta[:15].reshape(5, 3)
     assert np.linalg.norm(weight, axis=0).max() <= 0.9 * (1 + 1e-6)
 

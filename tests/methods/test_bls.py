@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 import opgrow
 from opgrow import BLSClassifier, BLSRegressor
-from opgrow.engines import TuningSettings
+from opgrow.training.settings import TuningSettings
 from opgrow.events import GrowthFinished, PhaseStarted
 from opgrow.growth import Problem
 from opgrow.incremental_ridge import IncrementalRidge, feature_moments

@@ -17,10 +17,12 @@ __all__ = ["Evaluation", "EvaluationFunctions"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A candidate and some rows, prepared for many calls; nothing of them is copied."""
+    """A candidate and some rows, prepared for many calls; nothing of them is copied.
+
+    It is of use while the rows exist, and does not keep them in memory.
+    """
 
     shape: Shape
-    rows: Rows
     settings: Settings
     given: _Training
     scratch: np.ndarray
@@ -33,7 +35,7 @@ class EvaluationFunctions(Functions):
         """Prepare calls for a candidate on some rows."""
         given = structure(shape, rows, settings, 0)
         size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(given)
-        return Evaluation(shape, rows, settings, given, room(size))
+        return Evaluation(shape, settings, given, room(size))
 
     def feature_sums(
         self, candidate: Evaluation, theta: np.ndarray, moments: np.ndarray, layer: int

@@ -41,7 +41,10 @@ class HostTrainer:
         self.shapes = [shape.compiled() for shape in candidates.shapes]
         pairs = zip(candidates.shapes, candidates.dropouts, strict=True)
         self.steps = [engine_settings(shape, settings, dropout) for shape, dropout in pairs]
-        self.states = [training.State(theta) for theta in self.theta]
+        width = candidates.shapes[0].n_neurons
+        self.states = [
+            training.State(theta, moments=np.zeros((2, width), np.float32)) for theta in self.theta
+        ]
         self._best = self.theta.copy()
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
 
