@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from opgrow.engines import TuningSettings
 
 from networks import are_same
 from opgrow import methods
@@ -18,6 +17,7 @@ from opgrow.network import Block, Layer, Linear
 from opgrow.operators import operator_sets
 from opgrow.scores import Score, evaluate
 from opgrow.search import SearchSettings
+from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu
 

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from opgrow.tuning import Epoch
 from rich.console import Console
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -23,6 +22,7 @@ from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.progress import Progress, growth_table
 from opgrow.scores import Score
+from opgrow.training.schedule import Epoch
 
 QUICK = {
     "preset": None,

@@ -9,12 +9,15 @@ from torch import nn
 
 from networks import as_modules, with_random_parameters
 from opgrow import Block, Layer, OperatorSet
+from opgrow.backends import HostPart
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
 from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.scores import row_losses
 from opgrow.training import candidates
+from opgrow.training.settings import TuningSettings
+from plain_training import plain_training
 
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
@@ -148,41 +151,31 @@ def test_gradients_of_other_shapes(engine, rows):
     assert_gradients(engine, [[HARMONIC, PERCEPTRON]], rows, width=19)
 
 
-def test_steps_are_those_of_torch(engine):
-    """Ten batches of Adam with weight decay and a bound on the norms, in torch's double precision."""
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_steps_are_those_of_torch(engine, dropout):
+    """Ten batches of Adam with weight decay, dropout and bounded norms, in torch's double precision."""
     rows, loss = data(n=160), "cross_entropy"
     modules = network([[HARMONIC, PERCEPTRON]])
     known, shape, state = flat(*modules, 2)
-    settings = Settings(loss, known.decay(0.01), max_norm=0.9)
-    order, bounds = np.random.default_rng(1).permutation(160), np.arange(0, 161, 16)
-    train_epoch(engine, shape, rows, settings, state, (order, bounds), 0.003, 1)
-    layers, head = as_modules(*modules)
-    layers, head = [layer.double().train() for layer in layers], head.double()
-    everything = [p for module in (*layers, head) for p in module.parameters()]
-    weights = [block.weight for layer in layers for block in layer.blocks]
-    decayed = [*weights, head.weight]
-    plain = [p for p in everything if all(p is not q for q in decayed)]
-    groups = [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
-    optimizer, losses = torch.optim.Adam(groups, lr=0.003, eps=1e-7), []
-    tensors = [torch.from_numpy(a).double() for a in (rows.x, rows.frozen, rows.target, rows.weight)]
-    for batch in np.split(order, bounds[1:-1]):
-        x, frozen, target, weight = (tensor[batch] for tensor in tensors)
-        for layer in layers:
-            x = layer(x)
-        value = (row_losses(loss, head(torch.cat([frozen, x], dim=1)), target) * weight).mean()
-        losses.append(value.item())
-        optimizer.zero_grad()
-        value.backward()
-        optimizer.step()
-        with torch.no_grad():
-            for matrix in weights:
-                matrix.mul_((0.9 / matrix.norm(dim=0)).clamp_max(1.0))
-    assert state.loss == pytest.approx(np.mean(losses), rel=1e-4)
-    tuned = known.blocks(state.theta)[0]
-    for block, wanted in zip(tuned, layers[0].blocks, strict=True):
-        assert np.abs(block.weight - wanted.weight.detach().numpy()).max() < 2e-4
-        assert np.abs(block.scale - wanted.norm.weight.detach().numpy()).max() < 2e-4
-    assert np.abs(known.head(state.theta)[0].T - head.weight.detach().numpy()).max() < 2e-4
+    settings = Settings(loss, known.decay(0.01), dropout, 0.1, max_norm=0.9)
+    rng = np.random.default_rng(1)
+    order, bounds, seed = rng.permutation(160), np.arange(0, 161, 16), int(rng.integers(1, 2**63))
+    train_epoch(engine, shape, rows, settings, state, (order, bounds), 0.003, seed)
+    given = TuningSettings(
+        loss,
+        (0.003,),
+        (1,),
+        batch_size=16,
+        weight_decay=0.01,
+        max_norm=0.9,
+        dropout=dropout,
+        input_dropout=0.1,
+    )
+    part = HostPart(rows.x, rows.frozen, rows.target, rows.weight)
+    wanted = plain_training(*modules, part, given, seed=1)
+    assert wanted.best_epoch == 1
+    assert state.loss == pytest.approx(wanted.losses[0], rel=1e-4)
+    assert np.abs(state.theta - wanted.theta).max() < 2e-4
     weight = state.theta[:15].reshape(5, 3)
     assert np.linalg.norm(weight, axis=0).max() <= 0.9 * (1 + 1e-6)
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from opgrow.engines import TuningSettings
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
@@ -20,6 +19,7 @@ from opgrow.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
 from opgrow.network.tensors import to_tensors
 from opgrow.scores import evaluate
+from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu
 

@@ -33,7 +33,7 @@ def decode(kind: Any, plain: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.ndarray):
-        arrays[where] = np.ascontiguousarray(value)
+        arrays[where] = np.ascontiguousarray(value).reshape(value.shape)  # numpy makes (1,) of ()
         return None
     if isinstance(value, np.generic):
         value = value.item()

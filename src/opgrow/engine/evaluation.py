@@ -16,10 +16,12 @@ __all__ = ["Evaluation", "EvaluationFunctions"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A candidate with its parameters and some rows, prepared for many calls; nothing of them is copied."""
+    """A candidate with its parameters and some rows, prepared for many calls; nothing of them is copied.
+
+    It is of use while the rows exist, and does not keep them in memory.
+    """
 
     shape: Shape
-    rows: Rows
     settings: Settings
     theta: np.ndarray
     given: _Training
@@ -34,7 +36,7 @@ class EvaluationFunctions(Functions):
         check("theta", theta, (shape.n_parameters,))
         given = structure(shape, rows, settings, 0)
         size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(given)
-        return Evaluation(shape, rows, settings, theta, given, room(size))
+        return Evaluation(shape, settings, theta, given, room(size))
 
     def feature_sums(self, candidate: Evaluation, moments: np.ndarray, layer: int) -> np.ndarray:
         """Weighted sums (2, width) of a layer's features before its norm, and of their squares.

@@ -41,7 +41,10 @@ class HostTrainer:
         self.shapes = [shape.compiled() for shape in candidates.shapes]
         pairs = zip(candidates.shapes, candidates.dropouts, strict=True)
         self.steps = [engine_settings(shape, settings, dropout) for shape, dropout in pairs]
-        self.states = [training.State(theta) for theta in self.theta]
+        width = candidates.shapes[0].n_neurons
+        self.states = [
+            training.State(theta, moments=np.zeros((2, width), np.float32)) for theta in self.theta
+        ]
         #: Candidates that statistics and scores are taken of: all of them until some have come to rest.
         self.active = np.arange(len(self.theta))
         self._best = self.theta.copy()

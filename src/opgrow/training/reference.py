@@ -112,7 +112,7 @@ class ReferenceTrainer:
                 gradient, loss, moments = self._gradient(active, tensors, batch, seed)
                 finite = gradient.isfinite().all(dim=1)
                 self.update(active, gradient, rates, finite)
-                self._limit_norms()
+                self._limit_norms(active, finite)
                 losses[active] += loss
                 skipped[active] += ~finite.cpu().numpy()
                 sums.append(moments)
@@ -165,13 +165,17 @@ class ReferenceTrainer:
     def _dropouts(self, active: np.ndarray) -> list[float]:
         return [self.candidates.dropouts[k] for k in active]
 
-    def _limit_norms(self) -> None:
+    def _limit_norms(self, active: np.ndarray, finite: Tensor) -> None:
+        """Bound the weights of candidates that have taken a step."""
         most = self.settings.max_norm
         if most:
-            for layer in self.shape.blocks(self.theta):
+            moved = torch.from_numpy(active).to(self.device)[finite]
+            theta = self.theta[moved]
+            for layer in self.shape.blocks(theta):
                 for block in layer:
                     norms = block.weight.norm(dim=-2, keepdim=True).clamp_min(1e-30)
                     block.weight.mul_((most / norms).clamp_max(1.0))
+            self.theta[moved] = theta
 
     # --- features and outputs ---
 

@@ -119,8 +119,12 @@ class Schedule:
         return np.array([self._score(new).better_than(self._score(old)) for new, old in pairs], bool)
 
     def _move_on(self, settings: TuningSettings) -> None:
-        """Take candidates whose rate has had its epochs or its patience to the next one."""
-        epochs = np.array([*settings.epochs, np.iinfo(np.int64).max])
+        """Take candidates whose rate has had its epochs or its patience to the next one.
+
+        Epochs at a rate of 0, which would change nothing, are left out.
+        """
+        pairs = zip(settings.epochs, settings.learning_rates, strict=True)
+        epochs = np.array([*(n if rate else 0 for n, rate in pairs), np.iinfo(np.int64).max])
         while True:
             over = self.used >= epochs[self.stage]
             if settings.patience is not None:
@@ -130,12 +134,14 @@ class Schedule:
             self.stage = self.stage + over
             self.used, self.waited = np.where(over, 0, self.used), np.where(over, 0, self.waited)
 
-    def check(self, n_candidates: int, settings: TuningSettings) -> None:
+    def check(self, criterion: str, n_candidates: int, settings: TuningSettings) -> None:
         """Complain about a schedule, read from a file, that does not belong to these candidates."""
+        if self.criterion != criterion:
+            raise ValueError(f"the criterion is {self.criterion!r}, expected {criterion!r}")
         shapes: dict[str, tuple[int, ...]]
         shapes = dict.fromkeys(("best_epoch", "skipped", "stage", "used", "waited"), (n_candidates,))
         shapes |= {"start": (2, n_candidates), "best": (2, n_candidates)}
-        shapes["curves"] = (len(self.curves), 4, n_candidates)
+        shapes["curves"] = (*self.curves.shape[:1], 4, n_candidates)
         for name, shape in shapes.items():
             values = getattr(self, name)
             kind = "f" if name in ("start", "best", "curves") else "i"
@@ -145,6 +151,10 @@ class Schedule:
                 )
         if ((self.stage < 0) | (self.stage > len(settings.epochs))).any():
             raise ValueError(f"the stages {self.stage.tolist()} are not those of the schedule")
+        if ((self.best_epoch < 0) | (self.best_epoch > self.epochs)).any():
+            raise ValueError(
+                f"the best epochs {self.best_epoch.tolist()} are not among the {self.epochs} epochs"
+            )
 
     def last_epoch(self, candidate: int) -> Epoch:
         """The last point of a candidate's curve."""

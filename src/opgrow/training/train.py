@@ -166,7 +166,7 @@ class Training:
             scores = score(self.trainer, self.best_moments, self.scored.sample_part)
             self.schedule = Schedule.begin(self.criterion, scores, self.settings)
             return
-        state.schedule.check(len(self.candidates), self.settings)
+        state.schedule.check(self.criterion, len(self.candidates), self.settings)
         self.schedule, self.is_exact = state.schedule, state.exact
         self.best_moments = np.empty(
             (2, len(self.candidates), self.candidates.shapes[0].n_neurons), np.float32
@@ -175,7 +175,7 @@ class Training:
         self.trainer.load(state.arrays)
         try:
             self.rng.bit_generator.state = json.loads(state.rng)
-        except (TypeError, KeyError, OverflowError) as error:
+        except (TypeError, KeyError, ValueError, OverflowError) as error:
             raise ValueError(f"the state of the random numbers is not valid ({error})") from error
 
     def _starting_moments(self) -> np.ndarray:

@@ -151,9 +151,8 @@ void OG_NAME(og_train_epoch)(
     for (int64_t number = 0; number < n_batches; number++) {
         b.n_rows = bounds[number + 1] - bounds[number];
         b.tiles = og_tiles(b.n_rows);
-        uint64_t key = og_draw(seed, (uint64_t)number);
-        gather_batch(&b, order + bounds[number], NULL, (float)b.n_rows, key);
-        forward(&b, state->theta, key);
+        gather_batch(&b, order + bounds[number], NULL, (float)b.n_rows, seed);
+        forward(&b, state->theta, seed);
         total += loss_backward(&b);
         for (int64_t j = 0; j < width; j++) {
             /* Welford's update of the mean of means and of the sum of their squared distances. */
