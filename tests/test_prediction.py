@@ -8,7 +8,7 @@ import torch
 
 from networks import in_double, randomized
 from opgrow import Block, Layer, Network, OperatorSet
-from opgrow.network import network as module
+from opgrow.network import compiled
 from opgrow.operators import register_activation, unregister
 
 pytestmark = pytest.mark.cpu
@@ -86,7 +86,7 @@ def test_a_changed_network_is_predicted_as_it_is_now(change):
 def test_an_unchanged_network_is_laid_out_once(monkeypatch):
     network = grown()
     network.outputs(X)
-    monkeypatch.setattr(module, "compile_network", lambda _: pytest.fail("laid out again"))
+    monkeypatch.setattr(compiled, "compile_network", lambda _: pytest.fail("laid out again"))
     network.outputs(X)
 
 
@@ -118,3 +118,18 @@ def test_rows_and_threads_change_nothing():
     finally:
         torch.set_num_threads(before)
     np.testing.assert_array_equal(network.outputs(rows[2047:2050]), together[2047:2050])
+
+
+def test_a_block_that_moves_to_another_layer_is_noticed():
+    first, second = (Block(2, 2, OperatorSet("multiplication", "sum", "tanh")) for _ in range(2))
+    first.weight[:], second.weight[:] = np.eye(2), 2 * np.eye(2)
+    network = Network(
+        2, 1, [Layer([first, second]), Layer([Block(4, 2, OperatorSet("harmonic", "sum", "tanh"))])]
+    )
+    before = network.outputs(X[:, :2])
+    network.layers[0].blocks.remove(second)
+    network.layers[1].blocks[0].weight = np.ones((2, 2), np.float32)
+    network.layers[1].blocks.insert(0, second)
+    network.head = type(network.head)(4, 1)
+    network.head.weight[:] = 1.0
+    assert not np.array_equal(network.outputs(X[:, :2]), before)

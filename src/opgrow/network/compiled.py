@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
-from .blocks import NORM_EPSILON, Block, Head, Linear
+from .blocks import NORM_EPSILON, Block, Head, Layer, Linear
 
 if TYPE_CHECKING:
     from .network import Network
 
-__all__ = ["Content", "compile_network", "content_of", "digest_of", "is_compilable"]
+__all__ = ["Layout", "digest_of"]
 
-#: Facts, such as sizes and names of operators, and the values of all arrays.
-Content = tuple[list[Any], bytes]
 _CONSTANTS = (
     "input_mean",
     "input_scale",
@@ -30,14 +29,48 @@ _CONSTANTS = (
 )
 
 
-def content_of(network: Network) -> Content:
-    """All that a network computes with. Two of them are equal if the networks compute the same."""
-    facts: list[Any] = [network.n_inputs, network.n_outputs, network.input_bound, network.broad]
-    arrays = []
-    for name, array in _arrays(network, facts):
-        facts.append((name, array.dtype.str, array.shape))
-        arrays.append(array if array.flags.c_contiguous else np.ascontiguousarray(array))
-    return facts, b"".join(array.data for array in arrays)
+class Layout:
+    """A network laid out for the engine, for as long as nothing of it changes.
+
+    Whatever changes is noticed: objects by their identity, and values in arrays by comparing them, which
+    costs less than the prediction of one row.
+
+    Attributes
+    ----------
+    network : what the engine predicts with; None where users' operators have to be computed by torch
+    """
+
+    def __init__(self, network: Network) -> None:
+        self._objects = _objects(network)
+        arrays = [part for part in self._objects if isinstance(part, np.ndarray)]
+        # Of an array with gaps between its values there is no view; such a network is laid out every time.
+        self._views = [array.data for array in arrays if array.flags.c_contiguous]
+        self._values = b"".join(self._views) if len(self._views) == len(arrays) else None
+        self.network = compile_network(network) if is_compilable(network) else None
+
+    def is_of(self, network: Network) -> bool:
+        """Whether the network is as it was when it was laid out."""
+        now = _objects(network)
+        same = len(now) == len(self._objects) and all(map(is_, now, self._objects))
+        return same and b"".join(self._views) == self._values
+
+
+def _objects(network: Network) -> list[Any]:
+    """All that a network computes with, one after the other."""
+    objects: list[Any] = [network.n_inputs, network.n_outputs, network.input_bound, network.broad]
+    objects += [getattr(network, name) for name in _CONSTANTS]
+    blocks: list[Layer | Head] = [part for layer in network.layers for part in (layer, *layer)]
+    for block in [*blocks, network.head]:
+        objects.append(block)
+        if isinstance(block, Layer):
+            continue
+        objects += (block.weight, block.bias)
+        if isinstance(block, Block):
+            objects += (block.operator_set, block.normalization, block.has_bias)
+            norm = block.norm
+            if norm is not None:
+                objects += (norm.mean, norm.variance, norm.scale, norm.shift)
+    return objects
 
 
 def _arrays(network: Network, facts: list[Any]) -> Iterator[tuple[str, np.ndarray]]:

@@ -17,7 +17,7 @@ from ..kernels.threads import default_threads, run_all
 from ..operators import OperatorSet
 from ..scaling import squash
 from .blocks import Block, Head, Layer, Linear, check_sizes
-from .compiled import Content, compile_network, content_of, digest_of, is_compilable
+from .compiled import Layout, digest_of
 
 __all__ = ["Network"]
 
@@ -100,7 +100,7 @@ class Network:
         self.head: Head = Linear(width, n_outputs)
         if head_operators is not None:
             self.head = Block(width, n_outputs, head_operators, norm=None)
-        self._compiled: tuple[Content, CompiledNetwork] | None = None
+        self._layout: Layout | None = None
 
     @property
     def head_width(self) -> int:
@@ -129,24 +129,22 @@ class Network:
         They are in single precision, or in double precision where the network has output constants. The
         engine computes them in one call, unless there are operators that users have registered.
         """
-        if is_compilable(self):
+        compiled = self._for_engine()
+        if compiled is not None:
             spread = partial(run_all, n_threads=default_threads())
-            out = native().predict(self._for_engine(), x, spread)
+            out = native().predict(compiled, x, spread)
         else:
             parts = [self._by_blocks(x[start : start + _ROWS]) for start in range(0, len(x), _ROWS)]
             out = np.concatenate(parts) if parts else np.zeros((0, self.n_outputs))
         with np.errstate(over="ignore"):
             return out if self.output_mean is not None else out.astype(np.float32)
 
-    def _for_engine(self) -> CompiledNetwork:
-        """The network laid out for the engine, once for as long as nothing of it changes.
-
-        Its values are compared, which costs less than the prediction of one row and notices every change.
-        """
-        content = content_of(self)
-        if self._compiled is None or self._compiled[0] != content:
-            self._compiled = content, compile_network(self)
-        return self._compiled[1]
+    def _for_engine(self) -> CompiledNetwork | None:
+        """The network laid out for the engine; None where only torch can compute it."""
+        layout = self._layout
+        if layout is None or not layout.is_of(self):
+            layout = self._layout = Layout(self)
+        return layout.network
 
     def _by_blocks(self, x: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):  # what is not finite shows in the outputs
@@ -197,7 +195,7 @@ class Network:
         return digest_of(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_compiled": None}  # it holds addresses
+        return self.__dict__ | {"_layout": None}  # it holds addresses
 
     # --- what it is ---
 
