@@ -10,7 +10,6 @@ import pytest
 
 from networks import are_same
 from opgrow import methods
-from opgrow.training.settings import TuningSettings
 from opgrow.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 from opgrow.growth import GrownLayer, Growth, GrowthSettings, Method, Problem
 from opgrow.methods.hemlgop import BlockSettings
@@ -18,6 +17,7 @@ from opgrow.network import Block, Layer, Linear
 from opgrow.operators import operator_sets
 from opgrow.scores import Score, evaluate
 from opgrow.search import SearchSettings
+from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu
 

@@ -75,6 +75,7 @@ def unit_rows(z: Array) -> Array:
     """Rows divided by their Euclidean norm; rows of zeros stay."""
     # Dividing by the largest entry first keeps the squares from overflowing or vanishing.
     largest = np.abs(z).max(axis=1, keepdims=True)
-    z = z / np.where(largest == 0, 1, largest).astype(z.dtype)
+    with np.errstate(invalid="ignore"):  # a row that is not finite stays so
+        z = z / np.where(largest == 0, 1, largest).astype(z.dtype)
     squares = np.square(z).sum(axis=1, keepdims=True)
     return z / np.sqrt(np.where(squares == 0, 1, squares).astype(z.dtype))

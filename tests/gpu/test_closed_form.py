@@ -11,13 +11,13 @@ import torch
 from opgrow import OperatorSet, methods
 from opgrow.admm import sparse_code
 from opgrow.backends import HostBackend, Problem
-from opgrow.engines import TuningSettings
 from opgrow.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.memory import projection
 from opgrow.methods.bls import BroadSettings
 from opgrow.methods.pln import PLNSettings
 from opgrow.methods.pop import POPSettings
 from opgrow.network.tensors import to_tensors
+from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 

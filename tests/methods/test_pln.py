@@ -15,12 +15,12 @@ from sklearn.linear_model import Ridge
 import opgrow
 from networks import are_same
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor, methods
-from opgrow.engines import TuningSettings
 from opgrow.events import PhaseStarted
 from opgrow.growth import Problem
 from opgrow.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
 from opgrow.scores import evaluate
+from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu
 
