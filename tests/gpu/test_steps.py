@@ -7,12 +7,15 @@ import pytest
 import torch
 
 from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import Problem
-from opgrow.engines import ReferenceEngine, Shape, TuningData, TuningSettings
+from opgrow.backends import HostPart, Problem
 from opgrow.network import Linear
+from opgrow.training.candidates import Candidates, Shape
+from opgrow.training.reference import ReferenceTrainer
+from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
+from opgrow.gpu import heads, passes
 from opgrow.gpu.backend import DeviceBackend
 from opgrow.gpu.model import Model
 from opgrow.gpu.steps import Trainer
@@ -31,7 +34,7 @@ def rows(n=N_ROWS, seed=0):
     x = rng.normal(size=(n, N_INPUTS)).astype(np.float32)
     target = np.eye(N_OUTPUTS, dtype=np.float32)[rng.integers(0, N_OUTPUTS, n)]
     weight = rng.uniform(0.5, 1.5, n).astype(np.float32)
-    return TuningData(x, np.zeros((n, 0), np.float32), target, weight)
+    return HostPart(x, np.zeros((n, 0), np.float32), target, weight)
 
 
 def part_of(data):
@@ -70,15 +73,14 @@ def rates(*values):
 
 def gradients(shape, theta, data, settings):
     """What one batch of all rows gives: Adam's first moments after a step are a tenth of the gradient."""
-    engine = ReferenceEngine(shape, theta.clone(), data.tensors(), settings)
-    loss, _ = engine.epoch(np.arange(len(data.x)), 0.01, 1)
-    first = torch.zeros_like(theta)
-    for parameter, state in engine.optimizer.state.items():
-        at = (parameter.data_ptr() - engine.theta.data_ptr()) // 4
-        first[at : at + parameter.numel()] = state["exp_avg"].reshape(-1)
-    return first, engine.theta, loss
+    candidates = Candidates([shape], theta[None].numpy(), [settings.dropout])
+    trainer = ReferenceTrainer(candidates, data, settings, "loss")
+    [loss], _ = trainer.epoch(np.array([0.01]), np.random.default_rng(1))
+    state = trainer.state()
+    return torch.from_numpy(state["first"][0]), torch.from_numpy(state["theta"][0]), loss
 
 
+@pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
 @pytest.mark.parametrize(
     ("sets", "head_set"),
@@ -89,12 +91,15 @@ def gradients(shape, theta, data, settings):
         (SINGLE, OperatorSet("harmonic", "maximum", "elu")),
     ],
 )
-def test_a_step_is_that_of_autograd(sets, head_set, loss):
+def test_a_step_is_that_of_autograd(sets, head_set, loss, is_small, monkeypatch):
+    if not is_small:
+        monkeypatch.setattr(passes, "_FEW_VALUES", 0)
+        monkeypatch.setattr(heads, "_FEW_OUTPUTS", 0)
     data, settings = rows(), TuningSettings(loss=loss, batch_size=64, weight_decay=0.01)
     shape, theta = flat(sets, head_set)
     wanted, _, wanted_loss = gradients(shape, theta, data, settings)
     trainer = Trainer(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
-    found = trainer.epoch(rates(0.01))
+    found = trainer.epoch(rates(0.01), 1)
     assert float(found[0]) == pytest.approx(wanted_loss, rel=1e-4)
     scale = float(wanted.abs().max())
     torch.testing.assert_close(trainer.first[0].cpu(), wanted, rtol=1e-3, atol=5e-4 * scale)
@@ -112,10 +117,10 @@ def test_candidates_of_one_run_do_not_disturb_each_other():
     shapes, thetas = zip(*(flat([[s]], seed=i) for i, s in enumerate(sets)), strict=True)
     start = torch.stack(thetas)
     together = Model(shapes, start.to(DEVICE))
-    Trainer(together, part_of(data), settings, 1, graphs=False).epoch(rates(0.01, 0.01, 0.01, 0.0))
+    Trainer(together, part_of(data), settings, 1, graphs=False).epoch(rates(0.01, 0.01, 0.01, 0.0), 1)
     for i in range(3):
         alone = Model([shapes[i]], start[i : i + 1].to(DEVICE))
-        Trainer(alone, part_of(data), settings, 1, graphs=False).epoch(rates(0.01))
+        Trainer(alone, part_of(data), settings, 1, graphs=False).epoch(rates(0.01), 1)
         torch.testing.assert_close(together.theta[i], alone.theta[0], rtol=1e-5, atol=1e-6)
     assert torch.equal(together.theta[3].cpu(), start[3])
 
@@ -127,10 +132,139 @@ def test_a_candidate_with_gradients_that_are_not_finite_is_skipped_and_counted()
     broken[-1] = np.nan
     model = Model([shape, shape], torch.stack([broken, theta]).to(DEVICE))
     trainer = Trainer(model, part_of(data), settings, 1, graphs=False)
-    trainer.epoch(rates(0.01, 0.01))
+    trainer.epoch(rates(0.01, 0.01), 1)
     assert trainer.skipped.tolist() == [1, 0]
     assert torch.equal(model.theta[0, :-1].cpu(), broken[:-1])
     assert not torch.equal(model.theta[1].cpu(), theta)
+
+
+def frozen_part(n, seed, n_frozen=2):
+    """Rows with features of an accepted block of their own, as data and on the device."""
+    data, part = rows(n, seed), part_of(rows(n, seed))
+    block = Block(N_INPUTS, n_frozen, OperatorSet("multiplication", "sum", "tanh"))
+    block.weight[:] = np.random.default_rng(seed).uniform(-1, 1, block.weight.shape)
+    part.accept(block)
+    frozen = part.first(n).accepted.T.cpu().contiguous().numpy()
+    return HostPart(data.x, frozen, data.target, data.weight), part
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
+@pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
+def test_candidates_with_rows_and_frozen_features_of_their_own(loss, is_small, monkeypatch):
+    """A batch of all rows, each candidate's own, gives what plain torch gives for each candidate alone."""
+    if not is_small:
+        monkeypatch.setattr(passes, "_FEW_VALUES", 0)
+        monkeypatch.setattr(heads, "_FEW_OUTPUTS", 0)
+    sets = [
+        OperatorSet("harmonic", "maximum", "elu"),
+        OperatorSet("dog", "sum", "sigmoid"),
+        OperatorSet("exponential", "correlation1", "tanh"),
+    ]
+    settings = TuningSettings(loss=loss, batch_size=64, weight_decay=0.01)
+    shapes, thetas = zip(*(flat([[s]], n_frozen=2, seed=i) for i, s in enumerate(sets)), strict=True)
+    datas, parts = zip(*(frozen_part(N_ROWS, 10 + i) for i in range(3)), strict=True)
+    model = Model(shapes, torch.stack(thetas).to(DEVICE))
+    trainer = Trainer(model, parts, settings, 1, graphs=False)
+    losses = trainer.epoch(rates(0.01, 0.01, 0.01), 1)
+    for i in range(3):
+        wanted, _, wanted_loss = gradients(shapes[i], thetas[i], datas[i], settings)
+        assert float(losses[i]) == pytest.approx(wanted_loss, rel=1e-4)
+        scale = float(wanted.abs().max())
+        torch.testing.assert_close(trainer.first[i].cpu(), wanted, rtol=1e-3, atol=5e-4 * scale)
+
+
+def test_some_of_the_candidates_go_on_with_their_rows():
+    shape, theta = flat(SINGLE, n_frozen=2)
+    _, parts = zip(*(frozen_part(N_ROWS, 10 + i) for i in range(3)), strict=True)
+    settings = TuningSettings(batch_size=64)
+    whole = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
+    trainer = Trainer(whole, parts, settings, 1, graphs=False)
+    trainer.epoch(rates(0.01, 0.01, 0.01), 1)
+    places = torch.tensor([0, 2], device=DEVICE)
+    few = Model([shape] * 2, whole.theta[places])
+    fewer = trainer.with_candidates(few, places)
+    trainer.epoch(rates(0.01, 0.0, 0.01), 2)
+    fewer.epoch(rates(0.01, 0.01), 2)
+    # One batch of all rows: another order only rounds differently.
+    torch.testing.assert_close(few.theta, whole.theta[places], rtol=1e-4, atol=1e-5)
+    assert int(fewer.taken) == int(trainer.taken) == 2
+
+
+def test_candidates_need_as_many_parts():
+    shape, theta = flat(SINGLE)
+    model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
+    with pytest.raises(ValueError, match="3 candidates need rows of their own for each, got 2 parts"):
+        Trainer(model, [part_of(rows())] * 2, TuningSettings(), 1)
+
+
+def test_the_rows_of_the_largest_part_decide_on_the_steps():
+    """Every candidate goes through all its rows, and through some twice if it has fewer."""
+    shape, theta = flat(SINGLE)
+    sizes = (23, 21, 24)
+    parts = [part_of(rows(n, seed=n)) for n in sizes]
+    model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
+    trainer = Trainer(model, parts, TuningSettings(batch_size=5), 1, graphs=False)
+    staged = trainer.staging
+    seen = [[] for _ in sizes]
+    for _ in staged.windows(3):
+        staged.stage()
+        staged.at += staged.window
+        for i, part in enumerate(parts):
+            order = staged.order[i].long()[int(staged.at) - staged.window : int(staged.at)]
+            seen[i] += order.tolist()
+            assert torch.equal(staged.x[i], part.inputs[:, order])
+            assert torch.equal(staged.target[i], part.source.target[:, order])
+            assert torch.equal(staged.weight[i, 0], part.source.weight[order])
+    assert [len(set(numbers)) for numbers in seen] == list(sizes)
+    assert {len(numbers) for numbers in seen} == {5 * trainer.batch}
+    assert seen[0][:21] != seen[1][:21]
+
+
+def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
+    """As many chunks for every candidate, and with each of them its rows, targets and frozen features."""
+    shape, theta = flat(SINGLE, n_frozen=2)
+    datas, parts = zip(*(frozen_part(n, n) for n in (300, 290)), strict=True)
+    for part in parts:
+        part.inputs, part.kept = None, [None]
+        part.budget.share = 4e-5
+    model = Model([shape] * 2, theta.repeat(2, 1).to(DEVICE))
+    trainer = Trainer(model, parts, TuningSettings(batch_size=10), 1, graphs=False)
+    staged = trainer.staging
+    assert staged.n_chunks > 1
+    seen = [set(), set()]
+    for _ in staged.windows(3):
+        staged.stage()
+        staged.at += staged.window
+        for i, data in enumerate(datas):
+            numbers = (staged.x[i, 0].cpu()[:, None] == torch.from_numpy(data.x[:, 0])).int().argmax(dim=1)
+            seen[i] |= set(numbers.tolist())
+            assert torch.equal(staged.x[i].T.cpu(), torch.from_numpy(data.x)[numbers])
+            assert torch.equal(staged.target[i].T.cpu(), torch.from_numpy(data.target)[numbers])
+            wanted = torch.from_numpy(data.accepted)[numbers]
+            torch.testing.assert_close(staged.features[i, :2].T.cpu(), wanted, rtol=1e-5, atol=1e-6)
+    # Windows need not fill chunks: a few rows may have to wait for another epoch.
+    assert all(len(numbers) > 0.9 * len(data.x) for numbers, data in zip(seen, datas, strict=True))
+
+
+def test_each_candidate_leaves_out_its_share_of_the_frozen_features():
+    shape, theta = flat(SINGLE, n_frozen=2)
+    _, part = frozen_part(400, 1)
+    model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
+    settings = TuningSettings(batch_size=100, input_dropout=0.25)
+    trainer = Trainer(model, part, settings, 1, dropout=[0.0, 0.3, 0.6], graphs=False)
+    staged = trainer.staging
+    next(iter(staged.windows(1)))
+    staged.stage()
+    order = staged.order[0].long()
+    plain, plain_x = part.first(400).accepted[:, order], part.inputs[:, order]
+    for i, drop in enumerate([0.0, 0.3, 0.6]):
+        left_out = staged.features[i, :2] == 0
+        # Four standard deviations of 800 draws.
+        assert abs(float(left_out.float().mean()) - drop) <= 4 * (drop * (1 - drop) / 800) ** 0.5
+        torch.testing.assert_close(staged.features[i, :2][~left_out], plain[~left_out] / (1 - drop))
+    left_out = staged.x[0] == 0
+    assert abs(float(left_out.float().mean()) - 0.25) < 4 * (0.25 * 0.75 / 1600) ** 0.5
+    torch.testing.assert_close(staged.x[0][~left_out], plain_x[~left_out] / 0.75)
 
 
 @pytest.mark.parametrize(("n_rows", "batch_size"), [(23, 5), (40, 1), (7, 100), (64, 8)])
@@ -139,7 +273,8 @@ def test_every_row_takes_part_in_an_epoch(n_rows, batch_size):
     shape, theta = flat(SINGLE)
     settings = TuningSettings(batch_size=batch_size)
     trainer = Trainer(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
-    seen = torch.cat([order for _, order in trainer._windows()]).cpu()
+    count = sum(1 for _ in trainer.staging.windows(1))
+    seen = trainer.staging.order[0, : count * trainer.staging.window].cpu()
     assert trainer.batch <= batch_size
     assert len(seen) % (trainer.batch * trainer.steps) == 0
     assert set(seen.tolist()) == set(range(n_rows))
@@ -147,16 +282,33 @@ def test_every_row_takes_part_in_an_epoch(n_rows, batch_size):
     assert counts.max() - counts.min() <= 1
 
 
-def test_the_same_seed_gives_the_same_parameters_and_another_one_does_not():
-    data, settings = rows(20), TuningSettings(batch_size=10, dropout=0.3, input_dropout=0.1)
+def trained(seed, epoch_seed, settings=None, n_epochs=1):
+    settings = settings or TuningSettings(batch_size=10, dropout=0.3, input_dropout=0.1)
     shape, theta = flat(SINGLE)
-    found = []
-    for seed in (1, 1, 2):
-        model = Model([shape], theta[None].to(DEVICE).clone())
-        Trainer(model, part_of(data), settings, seed).epoch(rates(0.01))
-        found.append(model.theta.clone())
-    assert torch.equal(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
+    model = Model([shape], theta[None].to(DEVICE).clone())
+    trainer = Trainer(model, part_of(rows(20)), settings, seed)
+    for i in range(n_epochs):
+        trainer.epoch(rates(0.01), epoch_seed + i)
+    return trainer
+
+
+def test_the_same_seeds_give_the_same_parameters_and_others_do_not():
+    same, again, other, other_epoch = (trained(*s).model.theta for s in ((1, 1), (1, 1), (2, 1), (1, 2)))
+    assert torch.equal(same, again)
+    assert not torch.equal(same, other)
+    assert not torch.equal(same, other_epoch)
+
+
+def test_an_epoch_follows_from_the_state_and_the_seeds():
+    whole, first = trained(1, 5, n_epochs=2), trained(1, 5)
+    assert sorted(first.state()) == ["first", "second", "skipped", "taken"]
+    model = Model(first.model.shapes, first.model.theta.clone())
+    resumed = Trainer(model, part_of(rows(20)), first.settings, 1)
+    resumed.load(first.state())
+    resumed.epoch(rates(0.01), 6)
+    assert torch.equal(resumed.model.theta, whole.model.theta)
+    for name, values in whole.state().items():
+        np.testing.assert_array_equal(resumed.state()[name], values)
 
 
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="CUDA graphs need a GPU")
@@ -167,7 +319,7 @@ def test_a_recorded_epoch_is_the_same_as_an_eager_one():
     for graphs in (False, True):
         model = Model([shape], theta[None].to(DEVICE).clone())
         trainer = Trainer(model, part_of(data), settings, 1, graphs=graphs)
-        losses = [float(trainer.epoch(rates(0.01))[0]) for _ in range(3)]
+        losses = [float(trainer.epoch(rates(0.01), seed)[0]) for seed in range(3)]
         found.append((model.theta.clone(), losses))
     assert torch.equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

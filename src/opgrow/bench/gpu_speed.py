@@ -53,6 +53,7 @@ def measure_gpu(device: torch.device, data_home: str | None, repeats: int, quick
     yield _search(device, repeats)
     yield from _gradients(device, repeats)
     yield from _steps(device, repeats)
+    yield from _steps_side_by_side(device, repeats)
     if not quick:
         yield from _fits(device, data_home)
 
@@ -140,11 +141,18 @@ def _broadcasting(name: str, x: Tensor, weight: Tensor) -> Callable[[], Any]:
     return run
 
 
-def _part(device: torch.device, n_rows: int, n_inputs: int, n_accepted: int, n_classes: int) -> DevicePart:
+def _part(
+    device: torch.device,
+    n_rows: int,
+    n_inputs: int,
+    n_accepted: int,
+    n_classes: int,
+    accepted_at_once: int = 40,
+) -> DevicePart:
     rows = random_rows(n_rows, n_inputs, 0, n_classes)
     part = DeviceBackend(device).part(Problem(rows.x, rows.target, rows.weight))
-    for _ in range(n_accepted // 40):
-        part.accept(Block(n_inputs, 40, OperatorSet("multiplication", "sum", "tanh")))
+    for _ in range(n_accepted // accepted_at_once):
+        part.accept(Block(n_inputs, accepted_at_once, OperatorSet("multiplication", "sum", "tanh")))
     return part
 
 
@@ -201,8 +209,8 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             theta = torch.from_numpy(shape.flatten(layers, head)).to(device)
             trainer = Trainer(Model([shape], theta[None].clone()), part, settings, 1)
             rate = torch.full((1,), 1e-3, dtype=torch.float64, device=device)
-            trainer.epoch(rate)
-            ours = _milliseconds(partial(trainer.epoch, rate), device, repeats) / trainer.n_steps
+            trainer.epoch(rate, 1)
+            ours = _milliseconds(partial(trainer.epoch, rate, 1), device, repeats) / trainer.n_steps
             peers = {}
             if batch >= 128:
                 few = _part(device, 16 * batch, 512, 160, 10)
@@ -216,6 +224,38 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
                 "us",
                 peers,
             )
+
+
+def _steps_side_by_side(device: torch.device, repeats: int) -> Iterator[Row]:
+    """Training steps of networks that grow side by side, each with its operators and rows, as CUDA graphs."""
+    n_inputs, n_accepted, width, n_classes, batch = 16, 60, 10, 26, 64
+    sets = [
+        OperatorSet("gaussian", "correlation2", "tanh"),
+        OperatorSet("multiplication", "sum", "sigmoid"),
+        OperatorSet("harmonic", "sum", "relu"),
+        OperatorSet("dog", "correlation1", "elu"),
+        OperatorSet("exponential", "maximum", "tanh"),
+    ]
+    head = Linear(n_accepted + width, n_classes)
+    settings = TuningSettings(batch_size=batch, dropout=0.3)
+    shapes, thetas, parts = [], [], []
+    for operator_set in sets:
+        layers = [Layer([Block(n_inputs, width, operator_set)])]
+        shapes.append(Shape(layers, head, n_accepted))
+        thetas.append(torch.from_numpy(shapes[-1].flatten(layers, head)))
+        parts.append(_part(device, 9_600, n_inputs, n_accepted, n_classes, accepted_at_once=10))
+    for k in (1, len(sets)):
+        model = Model(shapes[:k], torch.stack(thetas[:k]).to(device))
+        trainer = Trainer(model, parts[:k], settings, 1)
+        rates = torch.full((k,), 1e-3, dtype=torch.float64, device=device)
+        trainer.epoch(rates, 1)
+        milliseconds = _milliseconds(partial(trainer.epoch, rates, 1), device, repeats) / trainer.n_steps
+        yield Row(
+            f"training step, {k} candidate{'s' if k > 1 else ''} with own rows, batch {batch}, "
+            f"{n_inputs} inputs, {n_accepted} + {width} features, {n_classes} outputs",
+            1e3 * milliseconds,
+            "us",
+        )
 
 
 def _fits(device: torch.device, data_home: str | None) -> Iterator[Row]:

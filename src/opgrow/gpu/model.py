@@ -1,8 +1,8 @@
 """Candidates of equal shape on a device: where their parameters lie, and what they compute.
 
-The parameters of each candidate are a row of one matrix, laid out as `opgrow.engines.Shape` says. Neurons
-with the same nodal and pool operators, of a run of candidates, are one launch; those of different operators
-run side by side.
+The parameters of each candidate are a row of one matrix, laid out as `opgrow.training.candidates.Shape` says.
+Neurons with the same nodal and pool operators, of a run of candidates, are one launch; those of different
+operators run side by side.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ class DeviceLayer:
     def __init__(self, plans: Sequence[np.ndarray], width: int, n_inputs: int, device: torch.device) -> None:
         self.width, self.n_inputs = width, n_inputs
         codes = np.zeros((len(plans), width), np.int32)
-        places = np.zeros((width, 2), np.int32)
+        places = np.zeros((width, 3), np.int32)
         self.pieces: list[Piece] = []
         for b in range(len(plans[0])):
             _, _, _, n_in, d, at, _, row = plans[0][b]
             places[row : row + d, 0] = at + n_in * d + np.arange(d)
-            places[row : row + d, 1] = d
+            places[row : row + d, 1:] = d, n_in
             first = 0
             for (nodal, pool), run in groupby(plans, key=lambda plan: (plan[b][0], plan[b][1])):
                 count = len(list(run))
                 span = slice(first, first + count)
                 neurons = slice(row, row + d)
                 self.pieces.append(Piece(int(nodal), int(pool), span, neurons, int(n_in), int(at)))
+                operators = nodal * triton_training.NODAL_UNIT.value + pool * triton_training.POOL_UNIT.value
                 for k in range(first, first + count):
-                    bit = triton_training.MAXIMUM_BIT.value if pool == MAXIMUM.value else 0
-                    codes[k, row : row + d] = plans[k][b][2] + bit
+                    codes[k, row : row + d] = operators + plans[k][b][2]
                 first += count
         self.codes, self.places = (torch.from_numpy(a).to(device) for a in (codes, places))
         self.has_maximum = any(piece.pool == MAXIMUM.value for piece in self.pieces)
@@ -151,12 +151,15 @@ class Model:
         return parts[0]
 
     def outputs(self, x: Tensor, frozen: Tensor, moments: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
-        """Outputs (K, C, n) for inputs (D, n), frozen features (F, n) and statistics of each layer."""
-        x = x[None]
+        """Outputs (K, C, n) for inputs (D, n), frozen features (F, n) and statistics of each layer.
+
+        With inputs (K, D, n) and features (K, F, n) each candidate has rows of its own.
+        """
+        x = x if x.ndim == 3 else x[None]
         for number in range(len(self.layers)):
             x = self.normalised(number, self.raw(number, x), moments[number])
-        if len(frozen):
-            x = torch.cat([frozen.expand(len(x), *frozen.shape), x], dim=1)
+        if self.n_frozen:
+            x = torch.cat([frozen.expand(len(x), *frozen.shape[-2:]), x], dim=1)
         if self.head is not None:
             return self._activated(self.head, x)
         matrix = self.head_matrix(self.theta)
@@ -178,7 +181,10 @@ def rows_at_once(n_rows: int) -> int:
 
 @dataclass
 class Norm:
-    """What a batch norm needs in training: buffers, and how dropout is drawn."""
+    """What a batch norm needs in training: buffers, and how dropout is drawn.
+
+    ``drop`` (K,) are the shares that it leaves out; None if no candidate has dropout.
+    """
 
     normal: Tensor
     variance: Tensor
@@ -186,7 +192,7 @@ class Norm:
     base: Tensor
     step: int
     salt: int
-    drop: float
+    drop: Tensor | None
 
 
 def finish(
@@ -219,7 +225,7 @@ def finish(
         layer.places if norm is None else norm.base,
         0 if norm is None else norm.step,
         0 if norm is None else norm.salt,
-        0.0 if norm is None else norm.drop,
+        parts if norm is None or norm.drop is None else norm.drop,
         n,
         width,
         n_parts,
@@ -230,7 +236,7 @@ def finish(
         share,
         NORM=norm is not None,
         INDEX=where is not None,
-        DROP=norm is not None and norm.drop > 0,
+        DROP=norm is not None and norm.drop is not None,
         PARTS=split,
         ROWS=rows,
         SINGLE=n <= rows,

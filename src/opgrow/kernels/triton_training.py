@@ -1,8 +1,8 @@
-"""What a training step needs besides pools and matrix products: batch norm, losses and Adam, each one kernel.
+"""What a training step needs besides pools and heads: batch norm and Adam, each one kernel.
 
 Small steps are bound by the number of launches, so everything that happens to a neuron's values over a
 batch is one program. All matrices are (candidates, neurons or outputs, rows); parameters and their
-gradients are one row for each candidate, laid out as `opgrow.engines.Shape` says.
+gradients are one row for each candidate, laid out as `opgrow.training.candidates.Shape` says.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,21 +12,33 @@ import triton
 import triton.language as tl
 
 from .triton_math import activate, activation_slope
+from .triton_pools import MAXIMUM
 
-#: What is added to the code of an activation if the pool is the maximum.
-MAXIMUM_BIT = tl.constexpr(16)
-MEAN_SQUARED_ERROR = tl.constexpr(0)
-CROSS_ENTROPY = tl.constexpr(1)
-_EPSILON = tl.constexpr(1e-8)
+#: A neuron's operators are one number: nodal * 64 + pool * 16 + activation.
+POOL_UNIT = tl.constexpr(16)
+NODAL_UNIT = tl.constexpr(64)
+EPSILON = tl.constexpr(1e-8)
 _ADAM_EPSILON = tl.constexpr(1e-7)
 _LOG2_BETA1 = tl.constexpr(-0.15200309344504997)
 _LOG2_BETA2 = tl.constexpr(-0.001443416871225665)
 
 
 @triton.jit
-def _keep(seed, salt, neuron, rows, n_rows, drop):
-    """The factor of dropout: 0 or 1 / (1 - drop)."""
-    chance = tl.rand(seed + salt, neuron * n_rows + rows)
+def activation_of(code):
+    """The activation of a neuron's operators."""
+    return code % POOL_UNIT
+
+
+@triton.jit
+def pool_of(code):
+    """The pool of a neuron's operators."""
+    return code % NODAL_UNIT // POOL_UNIT
+
+
+@triton.jit
+def keep(seed, neuron, rows, n_rows, drop):
+    """The factor of dropout: 0 or 1 / (1 - drop), the same draw whichever candidate it is for."""
+    chance = tl.rand(seed, neuron * n_rows + rows)
     return tl.where(chance >= drop, 1.0 / (1.0 - drop), 0.0)
 
 
@@ -52,11 +64,64 @@ def _joined(
     return value
 
 
+@triton.jit
+def normalise(
+    value,
+    total,
+    scale,
+    size,
+    normal,
+    out,
+    variances,
+    sums,
+    count,
+    seed,
+    neuron,
+    drop,
+    n_rows,
+    DROP: tl.constexpr,
+    ROWS: tl.constexpr,
+    SINGLE: tl.constexpr,
+):
+    """Batch norm and dropout of a neuron's values, whose sums over tiles are ``total``.
+
+    The values are ``value`` if there is a SINGLE tile, and otherwise lie where the normalised ones are to be.
+    The shift lies ``size`` behind the scale, the three sums over batches ``count`` apart.
+    """
+    lanes = tl.arange(0, ROWS)
+    mean = tl.sum(total, axis=0) / n_rows
+    square = tl.zeros([ROWS], tl.float32)
+    for first in range(0, n_rows, ROWS):
+        rows = first + lanes
+        there = rows < n_rows
+        if not SINGLE:
+            value = tl.load(normal + rows, mask=there, other=0.0)
+        square += tl.where(there, (value - mean) * (value - mean), 0.0)
+    variance = tl.sum(square, axis=0) / n_rows
+    tl.store(variances, variance)
+    tl.store(sums, tl.load(sums) + mean)
+    tl.store(sums + count, tl.load(sums + count) + mean.to(tl.float64) * mean)
+    tl.store(sums + 2 * count, tl.load(sums + 2 * count) + variance)
+    factor = 1.0 / tl.sqrt(variance + EPSILON)
+    shift = tl.load(scale + size)
+    scale = tl.load(scale)
+    for first in range(0, n_rows, ROWS):
+        rows = first + lanes
+        there = rows < n_rows
+        if not SINGLE:
+            value = tl.load(normal + rows, mask=there, other=0.0)
+        unit = (value - mean) * factor
+        tl.store(normal + rows, unit, mask=there)
+        result = unit * scale + shift
+        if DROP:
+            result *= keep(seed, neuron, rows, n_rows, drop)
+        tl.store(out + rows, result, mask=there)
+
+
 @triton.jit(
     do_not_specialize=[
         "step",
         "salt",
-        "drop",
         "n_rows",
         "n_neurons",
         "n_parts",
@@ -76,6 +141,7 @@ def _joined(
         "out",
         "variances",
         "sums",
+        "drop",
     ],
 )
 def finish_forward(
@@ -111,18 +177,18 @@ def finish_forward(
 ):
     """From pooled values to what a neuron hands on: bias, activation, and with NORM batch norm and dropout.
 
-    ``places`` (neurons, 2): where the bias lies in theta, and how far behind it the scale and then the shift.
-    ``codes`` (candidates, neurons): the activation. ``sums`` (3, candidates, neurons) gathers mean, squared
-    mean and variance of the batches. Without NORM a program takes only ``share`` rows.
+    ``places`` (neurons, 3): where the bias lies in theta, how far behind it the scale and then the shift, and
+    the number of inputs. ``codes`` (candidates, neurons): the operators. ``sums`` (3, candidates, neurons)
+    gathers mean, squared mean and variance of the batches. ``drop`` (candidates,): shares that dropout leaves
+    out. Without NORM a program takes only ``share`` rows.
     """
     neuron, candidate = tl.program_id(0), tl.program_id(1)
     flat = candidate * n_neurons + neuron
     code = tl.load(codes + flat)
-    is_maximum = code >= MAXIMUM_BIT
-    if is_maximum:
-        code -= MAXIMUM_BIT
-    theta += candidate.to(tl.int64) * theta_stride + tl.load(places + 2 * neuron)
-    size = tl.load(places + 2 * neuron + 1)
+    is_maximum = pool_of(code) == MAXIMUM
+    activation = activation_of(code)
+    theta += candidate.to(tl.int64) * theta_stride + tl.load(places + 3 * neuron)
+    size = tl.load(places + 3 * neuron + 1)
     bias = tl.load(theta)
     start = flat.to(tl.int64) * n_rows
     out += candidate.to(tl.int64) * out_stride + neuron.to(tl.int64) * out_neuron
@@ -139,7 +205,7 @@ def finish_forward(
         )
         value += bias
         tl.store(pre + at, value, mask=there)
-        value = tl.where(there, activate(value, code), 0.0)
+        value = tl.where(there, activate(value, activation), 0.0)
         if NORM:
             total += value
             if not SINGLE:
@@ -147,39 +213,43 @@ def finish_forward(
         else:
             tl.store(out + rows, value, mask=there)
     if NORM:
-        mean = tl.sum(total, axis=0) / n_rows
-        square = tl.zeros([ROWS], tl.float32)
-        for first in range(0, n_rows, ROWS):
-            rows = first + lanes
-            there = rows < n_rows
-            if not SINGLE:
-                value = tl.load(normal + start + rows, mask=there, other=0.0)
-            square += tl.where(there, (value - mean) * (value - mean), 0.0)
-        variance = tl.sum(square, axis=0) / n_rows
-        tl.store(variances + flat, variance)
+        left_out = 0.0
+        if DROP:
+            left_out = tl.load(drop + candidate)
         count = tl.num_programs(0) * tl.num_programs(1)
-        tl.store(sums + flat, tl.load(sums + flat) + mean)
-        tl.store(sums + count + flat, tl.load(sums + count + flat) + mean.to(tl.float64) * mean)
-        tl.store(sums + 2 * count + flat, tl.load(sums + 2 * count + flat) + variance)
-        factor = 1.0 / tl.sqrt(variance + _EPSILON)
-        scale, shift = tl.load(theta + size), tl.load(theta + 2 * size)
-        seed = (tl.load(base) + step).to(tl.int32)
-        for first in range(0, n_rows, ROWS):
-            rows = first + lanes
-            there = rows < n_rows
-            if not SINGLE:
-                value = tl.load(normal + start + rows, mask=there, other=0.0)
-            unit = (value - mean) * factor
-            tl.store(normal + start + rows, unit, mask=there)
-            result = unit * scale + shift
-            if DROP:
-                result *= _keep(seed, salt, neuron, rows, n_rows, drop)
-            tl.store(out + rows, result, mask=there)
+        seed = (tl.load(base) + step).to(tl.int32) + salt
+        normalise(
+            value,
+            total,
+            theta + size,
+            size,
+            normal + start,
+            out,
+            variances + flat,
+            sums + flat,
+            count,
+            seed,
+            neuron,
+            left_out,
+            n_rows,
+            DROP,
+            ROWS,
+            SINGLE,
+        )
 
 
 @triton.jit(
-    do_not_specialize=["step", "salt", "drop", "n_rows", "n_neurons", "theta_stride", "grad_stride"],
-    do_not_specialize_on_alignment=["grad", "out", "pre", "normal", "variances", "theta", "grad_theta"],
+    do_not_specialize=["step", "salt", "n_rows", "n_neurons", "theta_stride", "grad_stride"],
+    do_not_specialize_on_alignment=[
+        "grad",
+        "out",
+        "pre",
+        "normal",
+        "variances",
+        "theta",
+        "grad_theta",
+        "drop",
+    ],
 )
 def finish_backward(
     grad,
@@ -206,16 +276,17 @@ def finish_backward(
     """From the gradient by what a neuron hands on to those by its pooled values, ``out``, and parameters."""
     neuron, candidate = tl.program_id(0), tl.program_id(1)
     flat = candidate * n_neurons + neuron
-    code = tl.load(codes + flat)
-    if code >= MAXIMUM_BIT:
-        code -= MAXIMUM_BIT
-    place, size = tl.load(places + 2 * neuron), tl.load(places + 2 * neuron + 1)
+    activation = activation_of(tl.load(codes + flat))
+    place, size = tl.load(places + 3 * neuron), tl.load(places + 3 * neuron + 1)
     theta += candidate.to(tl.int64) * theta_stride + place
     grad_theta += candidate.to(tl.int64) * theta_stride + place
     start = flat.to(tl.int64) * n_rows
     grad += candidate.to(tl.int64) * grad_stride + neuron.to(tl.int64) * n_rows
     lanes = tl.arange(0, ROWS)
-    seed = (tl.load(base) + step).to(tl.int32)
+    seed = (tl.load(base) + step).to(tl.int32) + salt
+    left_out = 0.0
+    if DROP:
+        left_out = tl.load(drop + candidate)
     total = 0.0
     along = 0.0
     factor = 1.0
@@ -227,14 +298,14 @@ def finish_backward(
             there = rows < n_rows
             g = tl.load(grad + rows, mask=there, other=0.0)
             if DROP:
-                g *= _keep(seed, salt, neuron, rows, n_rows, drop)
+                g *= keep(seed, neuron, rows, n_rows, left_out)
             sum_total += g
             sum_along += g * tl.load(normal + start + rows, mask=there, other=0.0)
         total = tl.sum(sum_total, axis=0)
         along = tl.sum(sum_along, axis=0)
         tl.store(grad_theta + size, along)
         tl.store(grad_theta + 2 * size, total)
-        factor = tl.load(theta + size) / tl.sqrt(tl.load(variances + flat) + _EPSILON)
+        factor = tl.load(theta + size) / tl.sqrt(tl.load(variances + flat) + EPSILON)
     by_bias = tl.zeros([ROWS], tl.float32)
     for first in range(0, n_rows, ROWS):
         rows = first + lanes
@@ -242,102 +313,14 @@ def finish_backward(
         g = tl.load(grad + rows, mask=there, other=0.0)
         if NORM:
             if DROP:
-                g *= _keep(seed, salt, neuron, rows, n_rows, drop)
+                g *= keep(seed, neuron, rows, n_rows, left_out)
             unit = tl.load(normal + start + rows, mask=there, other=0.0)
             g = factor * (g - (total + unit * along) / n_rows)
-        g *= activation_slope(tl.load(pre + start + rows, mask=there, other=0.0), code)
+        g *= activation_slope(tl.load(pre + start + rows, mask=there, other=0.0), activation)
         g = tl.where(there, g, 0.0)
         tl.store(out + start + rows, g, mask=there)
         by_bias += g
     tl.store(grad_theta, tl.sum(by_bias, axis=0))
-
-
-@triton.jit(
-    do_not_specialize=["n_rows", "n_features", "n_outputs", "x_group", "x_feature", "w_group", "out_group"],
-    do_not_specialize_on_alignment=["x", "weight", "out"],
-)
-def head_forward(
-    x,
-    weight,
-    out,
-    n_rows,
-    n_features,
-    n_outputs,
-    x_group,
-    x_feature,
-    w_group,
-    out_group,
-    FEATURES: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """A linear head of few outputs: weight (features, outputs) by x (features, n) to out (outputs, n)."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    outputs = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
-    candidate = tl.program_id(2).to(tl.int64)
-    x += candidate * x_group
-    weight += candidate * w_group
-    total = tl.zeros([OUTPUTS, ROWS], tl.float32)
-    for first in range(0, n_features, FEATURES):
-        features = first + tl.arange(0, FEATURES)
-        known = features < n_features
-        w = tl.load(
-            weight + features[None, :] * n_outputs + outputs[:, None],
-            mask=known[None, :] & (outputs < n_outputs)[:, None],
-            other=0.0,
-        )
-        values = tl.load(
-            x + features[:, None].to(tl.int64) * x_feature + rows[None, :],
-            mask=known[:, None] & (rows < n_rows)[None, :],
-            other=0.0,
-        )
-        total += tl.dot(w, values, input_precision="ieee")
-    inside = (outputs < n_outputs)[:, None] & (rows < n_rows)[None, :]
-    tl.store(out + candidate * out_group + outputs[:, None] * n_rows + rows[None, :], total, mask=inside)
-
-
-@triton.jit(
-    do_not_specialize=["n_rows", "n_outputs", "output_stride", "target_stride"],
-    do_not_specialize_on_alignment=["outputs", "target", "weight", "losses"],
-)
-def loss_backward(
-    outputs,
-    target,
-    weight,
-    losses,
-    n_rows,
-    n_outputs,
-    output_stride,
-    target_stride,
-    KIND: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """The mean weighted loss of a batch, in parts, and its gradient in the place of ``outputs``."""
-    tile, candidate = tl.program_id(0), tl.program_id(1)
-    rows = tile * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, OUTPUTS)
-    row_there = rows < n_rows
-    there = (columns < n_outputs)[:, None] & row_there[None, :]
-    at = columns[:, None] * n_rows + rows[None, :]
-    outputs += candidate.to(tl.int64) * output_stride + at
-    y = tl.load(outputs, mask=there, other=0.0)
-    t = tl.load(target + columns[:, None] * target_stride + rows[None, :], mask=there, other=0.0)
-    share = tl.load(weight + rows, mask=row_there, other=0.0) / n_rows
-    if KIND == MEAN_SQUARED_ERROR:
-        error = y - t
-        loss = tl.sum(error * error, axis=0) * share / n_outputs
-        slope = error * (2.0 * share / n_outputs)[None, :]
-    else:
-        largest = tl.max(tl.where(there, y, float("-inf")), axis=0)
-        largest = tl.where(row_there, largest, 0.0)
-        shifted = y - largest[None, :]
-        power = tl.where(there, tl.exp(shifted), 0.0)
-        norm = tl.where(row_there, tl.sum(power, axis=0), 1.0)
-        loss = tl.sum(tl.where(there, t * (tl.log(norm)[None, :] - shifted), 0.0), axis=0) * share
-        slope = (power / norm[None, :] - t) * share[None, :]
-    tl.store(outputs, slope, mask=there)
-    tl.store(losses + candidate * tl.num_programs(0) + tile, tl.sum(loss, axis=0))
 
 
 @triton.jit(
@@ -374,11 +357,14 @@ def adam(
     BLOCK: tl.constexpr,
     SUMS: tl.constexpr,
 ):
-    """One step of Adam as torch computes it; none for a candidate whose gradient is not finite."""
+    """One step of Adam as torch computes it; none for a candidate whose gradient is not finite.
+
+    ``sums`` are those of `check_sums`, or the gradient itself where it is small.
+    """
     block, candidate = tl.program_id(0), tl.program_id(1)
     lanes = tl.arange(0, SUMS)
     checks = tl.load(sums + candidate * n_sums + lanes, mask=lanes < n_sums, other=0.0)
-    finite = tl.sum(checks, axis=0) == 0.0
+    finite = tl.sum(checks * 0.0, axis=0) == 0.0
     moves = tl.load(active + candidate) != 0
     if block == 0:
         if moves and not finite:

@@ -15,7 +15,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..admm import bounded_least_squares
 from ..errors import NotFiniteError
