@@ -3,8 +3,7 @@
 The parameters of each candidate are a row of one matrix, laid out as `opgrow.training.candidates.Shape` says.
 A small step is five launches however many candidates there are, and whatever their operators; a few steps
 over a staged window of rows are recorded as a CUDA graph and replayed. Tuning trains one candidate of any
-depth or
-several on rows of their own, a population hundreds with one hidden layer.
+depth or several on rows of their own, a population hundreds with one hidden layer.
 """
 
 from __future__ import annotations
