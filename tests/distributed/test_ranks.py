@@ -213,8 +213,8 @@ def test_the_traffic_is_as_the_formulas_say() -> None:
     steps = ("batch statistics", "their gradients", "gradients")
     assert [sent[purpose][0] for purpose in steps] == [epochs * n_batches] * 3
     assert n_bytes(*steps) == epochs * n_batches * step_bytes(widths, n_parameters)
-    scored = n_bytes("statistics of features", "scores of epochs")
-    first_score = 2 * 8 * n_neurons + 2 * 8
+    scored = n_bytes("statistics and scores")
+    first_score = 2 * 8 * n_neurons + 4 * 8
     everything = n_bytes(*steps, "sizes of batches") + scored - first_score
     assert everything == epochs * epoch_bytes(widths, n_parameters, n_batches)
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 from opgrow import Block, Layer, OperatorSet
 from opgrow.kernels import reference
 from opgrow.operators import registered
+from opgrow.training.candidates import Shape
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from opgrow.engines import ReferenceEngine, Shape, TuningData, TuningSettings
 
 from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import Problem
+from opgrow.backends import HostPart, Problem
 from opgrow.network import Linear
+from opgrow.training.candidates import Candidates, Shape
+from opgrow.training.reference import ReferenceTrainer
+from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
@@ -32,7 +34,7 @@ def rows(n=N_ROWS, seed=0):
     x = rng.normal(size=(n, N_INPUTS)).astype(np.float32)
     target = np.eye(N_OUTPUTS, dtype=np.float32)[rng.integers(0, N_OUTPUTS, n)]
     weight = rng.uniform(0.5, 1.5, n).astype(np.float32)
-    return TuningData(x, np.zeros((n, 0), np.float32), target, weight)
+    return HostPart(x, np.zeros((n, 0), np.float32), target, weight)
 
 
 def part_of(data):
@@ -78,13 +80,11 @@ def rates(*values):
 
 def gradients(shape, theta, data, settings):
     """What one batch of all rows gives: Adam's first moments after a step are a tenth of the gradient."""
-    engine = ReferenceEngine(shape, theta.clone(), data.tensors(), settings)
-    loss, _ = engine.epoch(np.arange(len(data.x)), 0.01, 1)
-    first = torch.zeros_like(theta)
-    for parameter, state in engine.optimizer.state.items():
-        at = (parameter.data_ptr() - engine.theta.data_ptr()) // 4
-        first[at : at + parameter.numel()] = state["exp_avg"].reshape(-1)
-    return first, engine.theta, loss
+    candidates = Candidates([shape], theta[None].numpy(), [settings.dropout])
+    trainer = ReferenceTrainer(candidates, data, settings, "loss")
+    [loss], _ = trainer.epoch(np.array([0.01]), np.random.default_rng(1))
+    state = trainer.state()
+    return torch.from_numpy(state["first"][0]), torch.from_numpy(state["theta"][0]), loss
 
 
 @pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
@@ -148,11 +148,11 @@ def test_a_candidate_with_gradients_that_are_not_finite_is_skipped_and_counted()
 def frozen_part(n, seed, n_frozen=2):
     """Rows with features of an accepted block of their own, as data and on the device."""
     data, part = rows(n, seed), part_of(rows(n, seed))
-    torch.manual_seed(seed)
     block = Block(N_INPUTS, n_frozen, OperatorSet("multiplication", "sum", "tanh"))
+    block.weight[:] = np.random.default_rng(seed).uniform(-1, 1, block.weight.shape)
     part.accept(block)
     frozen = part.first(n).accepted.T.cpu().contiguous().numpy()
-    return TuningData(data.x, frozen, data.target, data.weight), part
+    return HostPart(data.x, frozen, data.target, data.weight), part
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
@@ -247,7 +247,7 @@ def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
             seen[i] |= set(numbers.tolist())
             assert torch.equal(staged.x[i].T.cpu(), torch.from_numpy(data.x)[numbers])
             assert torch.equal(staged.target[i].T.cpu(), torch.from_numpy(data.target)[numbers])
-            wanted = torch.from_numpy(data.frozen)[numbers]
+            wanted = torch.from_numpy(data.accepted)[numbers]
             torch.testing.assert_close(staged.features[i, :2].T.cpu(), wanted, rtol=1e-5, atol=1e-6)
     # Windows need not fill chunks: a few rows may have to wait for another epoch.
     assert all(len(numbers) > 0.9 * len(data.x) for numbers, data in zip(seen, datas, strict=True))

@@ -21,6 +21,7 @@ from opgrow.growth import Problem
 from opgrow.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
 from opgrow.scores import evaluate
+from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from opgrow.tuning import TuningState
 from safetensors.numpy import load, save
 from sklearn.datasets import make_classification, make_regression
 from torturer import FITS
@@ -27,6 +26,8 @@ from opgrow.checkpoints import identity as identity_module
 from opgrow.checkpoints.codec import decode, encode
 from opgrow.checksums import seal, tensors_in
 from opgrow.cli import app
+from opgrow.training.schedule import Schedule, TrainingState
+from opgrow.training.settings import TuningSettings
 
 X, Y = make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
 T = make_regression(200, 6, noise=1.0, random_state=0)[1]
@@ -103,7 +104,7 @@ def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(name, ever
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     small(checkpoint_dir=tmp_path).fit(X, Y)
     monkeypatch.setattr("opgrow.methods.hemlgop.search", lambda *a: pytest.fail("searched again"))
-    monkeypatch.setattr("opgrow.tuning.HostSession.epoch", lambda *a: pytest.fail("tuned again"))
+    monkeypatch.setattr("opgrow.training.native.NativeTrainer.epoch", lambda *a: pytest.fail("tuned again"))
     small(checkpoint_dir=tmp_path).fit(X, Y)
 
 
@@ -401,14 +402,15 @@ def test_the_folder_is_not_part_of_the_model(tmp_path):
 
 
 def test_values_come_back_as_they_were():
-    state = TuningState(
-        opgrow.scores.Score(float("nan"), float("-inf"), True),
-        opgrow.scores.Score(0.1, 1e-310),
-        arrays={"theta": np.arange(3, dtype=np.float32), "empty": np.zeros((0, 4))},
+    scores = np.array([[float("nan"), 0.1], [float("-inf"), 1e-310]])
+    state = TrainingState(
+        Schedule.begin("accuracy", scores, TuningSettings(epochs=(1, 2, 3))),
+        exact=True,
         rng="{}",
+        arrays={"theta": np.arange(3, dtype=np.float32), "empty": np.zeros((0, 4)), "step": np.array(7.0)},
     )
     plain, arrays = encode(state)
-    back = decode(TuningState, json.loads(json.dumps(plain)), arrays)
+    back = decode(TrainingState, json.loads(json.dumps(plain)), arrays)
     assert repr(back) == repr(state)
 
 

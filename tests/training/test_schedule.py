@@ -143,6 +143,10 @@ def test_what_came_before_is_not_changed_by_a_further_epoch():
         ({"curves": np.zeros(())}, "'curves' has shape"),
         ({"stage": np.array([0, 1, 3])}, r"the stages \[0, 1, 3\] are not those of the schedule"),
         ({"stage": np.array([0, -1, 1])}, "the stages .* are not those of the schedule"),
+        (
+            {"curves": np.zeros((1, 4, 3))},
+            r"the curves have \[1, 1, 1\] epochs, expected at most \[0, 0, 0\]",
+        ),
         ({"best_epoch": np.array([0, 1, 9])}, "the best epochs .* are not among the 0 epochs"),
         ({"best_epoch": np.array([0, -1, 0])}, "the best epochs .* are not among the 0 epochs"),
     ],

@@ -35,5 +35,5 @@ def step_bytes(widths: Sequence[int], n_parameters: int) -> int:
 
 
 def epoch_bytes(widths: Sequence[int], n_parameters: int, n_batches: int) -> int:
-    """An epoch: its steps, the sizes of its batches, the statistics for its score, and the score."""
-    return n_batches * (step_bytes(widths, n_parameters) + 8) + 2 * 8 * sum(widths) + 2 * 8
+    """An epoch: its steps, the sizes of its batches, the statistics for its score, and its four sums."""
+    return n_batches * (step_bytes(widths, n_parameters) + 8) + 2 * 8 * sum(widths) + 4 * 8

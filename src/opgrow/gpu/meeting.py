@@ -8,6 +8,7 @@ epochs together. What comes of a candidate does not depend on who is there first
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +77,8 @@ class Meeting:
     def _run(self, batch: Sequence[_Waiting]) -> None:
         """Train what was handed in, by groups of equal sizes."""
         groups: dict[Any, list[_Waiting]] = {}
-        for item in batch:
+        # A batch shares the random numbers of its first training, which must not depend on threads.
+        for item in sorted(batch, key=_random_state):
             groups.setdefault(_likeness(item.training), []).append(item)
         for group in groups.values():
             try:
@@ -90,6 +92,10 @@ class Meeting:
             for item in batch:
                 item.done = True
             self._changed.notify_all()
+
+
+def _random_state(item: _Waiting) -> str:
+    return json.dumps(item.training.rng.bit_generator.state)
 
 
 def _likeness(training: Training) -> Any:

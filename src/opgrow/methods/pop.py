@@ -1,8 +1,8 @@
 """POP, its fast and remembering variants, and PMLP: layers of a given width, one after the other.
 
 A new hidden layer is trained with a head of its own, once for every operator set in question, and the best
-one stays (`opgrow.population`). Then the head is discarded, the layer is frozen, and the next one grows on
-its outputs.
+one stays (`opgrow.training.population`). Then the head is discarded, the layer is frozen, and the next one
+grows on its outputs.
 
 * POP: the head consists of GOP neurons, too. Which operators go with which is found greedily: a random set
   for the hidden layer, then the best for the head, then the best for the hidden layer, and both once more.

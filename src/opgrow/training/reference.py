@@ -233,7 +233,7 @@ class ReferenceTrainer:
             inputs = x if x.shape[0] == 1 else x[chosen]
             z = sets[chosen[0]].nodal_operator.function(inputs[..., None], weight[chosen][:, None])
             flat = sets[chosen[0]].pool_operator.function(z.reshape(len(chosen) * n, *z.shape[2:]))
-            pooled |= dict(zip(chosen, flat.reshape(len(chosen), n, -1), strict=True))
+            pooled |= dict(zip(chosen, flat.reshape(len(chosen), n, flat.shape[-1]), strict=True))
         shifted = [pooled[i] + bias[i] for i in range(len(sets))]
         return torch.stack([s.activation_operator.function(v) for s, v in zip(sets, shifted, strict=True)])
 

@@ -151,6 +151,10 @@ class Schedule:
                 )
         if ((self.stage < 0) | (self.stage > len(settings.epochs))).any():
             raise ValueError(f"the stages {self.stage.tolist()} are not those of the schedule")
+        trained = (~np.isnan(self.curves[:, RATE])).sum(axis=0)
+        most = np.cumsum([0, *settings.epochs])[self.stage] + self.used
+        if (trained > most).any():
+            raise ValueError(f"the curves have {trained.tolist()} epochs, expected at most {most.tolist()}")
         if ((self.best_epoch < 0) | (self.best_epoch > self.epochs)).any():
             raise ValueError(
                 f"the best epochs {self.best_epoch.tolist()} are not among the {self.epochs} epochs"

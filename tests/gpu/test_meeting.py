@@ -1,0 +1,234 @@
+"""Networks that grow side by side: their trainings meet, whoever comes first and whoever has ended."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+
+from networks import with_random_parameters
+from opgrow import Block, Layer, OperatorSet
+from opgrow.backends import Problem
+from opgrow.checkpoints import Draft
+from opgrow.network import Linear
+from opgrow.training.candidates import Candidates
+from opgrow.training.settings import TuningSettings
+from opgrow.training.train import Training
+
+pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
+
+from opgrow.gpu import meeting
+from opgrow.gpu.backend import DeviceBackend
+from opgrow.gpu.meeting import Meeting, train_together
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+SETTINGS = TuningSettings(loss="mse", learning_rates=(0.01,), epochs=(2,), batch_size=16, dropout=0.2)
+WAIT = 120  # seconds: only a meeting that hangs waits so long
+
+
+@dataclass
+class Handed:
+    """Stands for a training: what the meeting looks at, and nothing of a device."""
+
+    name: str
+    size: int = 0
+    seed: int = 0
+    rng: np.random.Generator = field(init=False)
+
+    def __post_init__(self):
+        self.rng = np.random.default_rng([self.seed, *self.name.encode()])
+
+
+@pytest.fixture
+def groups(monkeypatch):
+    """The groups that were trained together, by name."""
+    seen = []
+
+    def together(trainings):
+        seen.append([training.name for training in trainings])
+        if any("bad" in training.name for training in trainings):
+            raise ArithmeticError("the device has failed")
+        return [f"trained {training.name}" for training in trainings]
+
+    monkeypatch.setattr(meeting, "train_together", together)
+    monkeypatch.setattr(meeting, "_likeness", lambda training: training.size)
+    return seen
+
+
+def meet(plans, order=None):
+    """Growths that hand in trainings one after the other; they begin in an order. What each one gets."""
+    place = Meeting(len(plans))
+    turns = {name: threading.Event() for name in plans}
+
+    def grow(name):
+        turns[name].wait(WAIT)
+        results = []
+        with place.member():
+            for training in plans[name]:
+                try:
+                    results.append(place.train(training))
+                except ArithmeticError as error:
+                    results.append(str(error))
+        return results
+
+    with ThreadPoolExecutor(len(plans)) as pool:
+        futures = {name: pool.submit(grow, name) for name in plans}
+        for name in order or plans:
+            turns[name].set()
+            threading.Event().wait(0.05)
+        return {name: future.result(WAIT) for name, future in futures.items()}
+
+
+def test_what_all_hand_in_is_trained_together(groups):
+    found = meet({name: [Handed(f"{name}{i}") for i in range(3)] for name in "abc"})
+    assert found == {name: [f"trained {name}{i}" for i in range(3)] for name in "abc"}
+    assert [sorted(group) for group in groups] == [[f"{name}{i}" for name in "abc"] for i in range(3)]
+
+
+def test_the_order_of_arrival_does_not_matter(groups):
+    for order in ("abc", "cba", "bac"):
+        meet({name: [Handed(name)] for name in "abc"}, order)
+    assert len(groups) == 3
+    assert groups[0] == groups[1] == groups[2]
+
+
+def test_nobody_waits_for_a_growth_that_has_ended(groups):
+    plans = {"a": [Handed(f"a{i}") for i in range(3)], "b": [Handed("b0")], "c": []}
+    found = meet(plans)
+    assert found["a"] == ["trained a0", "trained a1", "trained a2"]
+    assert [sorted(group) for group in groups] == [["a0", "b0"], ["a1"], ["a2"]]
+
+
+def test_a_growth_that_fails_is_not_waited_for(groups):
+    place, results = Meeting(2), []
+
+    def fail():
+        with pytest.raises(RuntimeError, match="broken"), place.member():
+            raise RuntimeError("broken")
+
+    def work():
+        with place.member():
+            results.append(place.train(Handed("a")))
+
+    threads = [threading.Thread(target=target) for target in (work, fail)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+    assert results == ["trained a"]
+
+
+def test_trainings_of_different_sizes_are_trained_apart(groups):
+    plans = {"a": [Handed("a", 1)], "b": [Handed("b", 2)], "c": [Handed("c", 1)]}
+    found = meet(plans)
+    assert found == {name: [f"trained {name}"] for name in "abc"}
+    assert sorted(sorted(group) for group in groups) == [["a", "c"], ["b"]]
+
+
+def test_an_error_reaches_everybody_it_concerns_and_the_growths_go_on(groups):
+    plans = {
+        "a": [Handed("a bad", 1), Handed("a1", 1)],
+        "b": [Handed("b", 1), Handed("b1", 1)],
+        "c": [Handed("c", 2), Handed("c1", 1)],
+    }
+    found = meet(plans)
+    assert found == {
+        "a": ["the device has failed", "trained a1"],
+        "b": ["the device has failed", "trained b1"],
+        "c": ["trained c", "trained c1"],
+    }
+
+
+# --- on the device ---
+
+
+def training_of(backend, seed, n=48, settings=SETTINGS, width=3, exact=True, draft=None):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 4)).astype(np.float32)
+    target = np.stack([np.sin(x[:, 0]), x[:, 1]], axis=1).astype(np.float32)
+    rows = backend.part(Problem(x, target, np.ones(n, np.float32)))
+    block = Block(4, width, OperatorSet("harmonic", "sum", ("tanh", "elu")[seed % 2]))
+    layers, head = with_random_parameters([Layer([block])], Linear(width, 2), seed)
+    candidates = Candidates.of_networks([(layers, head)], 0, [settings.dropout])
+    return Training(
+        backend.trainer(candidates, rows, settings, "loss"),
+        candidates,
+        rows,
+        rows,
+        settings,
+        "loss",
+        np.random.default_rng(seed),
+        exact,
+        lambda epoch: None,
+        draft or Draft(),
+    )
+
+
+def bits(trained):
+    return trained.theta.tobytes(), trained.moments.tobytes(), repr(trained.outcomes)
+
+
+def on_device(seeds, order):
+    """Trainings that meet on the device, handed in in an order: what comes of each, to the last bit."""
+    backend, *_ = DeviceBackend(DEVICE).beside(len(seeds))
+    turns = [threading.Event() for _ in seeds]
+
+    def grow(place):
+        turns[place].wait(WAIT)
+        with backend.member():
+            return bits(backend.train(training_of(backend, seeds[place])))
+
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        futures = [pool.submit(grow, place) for place in range(len(seeds))]
+        for place in order:
+            turns[place].set()
+            threading.Event().wait(0.2)
+        return [future.result(WAIT) for future in futures]
+
+
+def test_what_comes_of_a_candidate_does_not_depend_on_who_is_there_first():
+    first = on_device([5, 6, 7], [0, 1, 2])
+    assert on_device([5, 6, 7], [2, 0, 1]) == first
+    assert len(set(first)) == 3
+
+
+def test_trainings_together_improve_like_alone():
+    """Without dropout and with one batch of all rows, a training is the same in company."""
+    settings = TuningSettings(loss="mse", learning_rates=(0.01, 0.003), epochs=(3, 2), batch_size=48)
+    backend = DeviceBackend(DEVICE)
+    together = train_together([training_of(backend, seed, settings=settings) for seed in (1, 2, 3)])
+    for seed, trained in zip((1, 2, 3), together, strict=True):
+        [alone] = train_together([training_of(backend, seed, settings=settings)])
+        assert trained.outcomes[0].best_epoch == alone.outcomes[0].best_epoch == 5
+        np.testing.assert_allclose(trained.theta, alone.theta, atol=1e-4)
+        np.testing.assert_allclose(trained.moments, alone.moments, rtol=1e-3, atol=1e-4)
+
+
+def test_a_batch_becomes_smaller_when_trainings_end_early():
+    settings = TuningSettings(loss="mse", learning_rates=(0.01,), epochs=(4,), batch_size=48)
+    backend = DeviceBackend(DEVICE)
+    trainings = [training_of(backend, seed, settings=settings) for seed in (1, 2, 3, 4)]
+    for training, last in zip(trainings[:3], (1, 1, 2), strict=True):
+        training.on_epoch = lambda epoch, last=last: epoch.number == last
+    found = train_together(trainings)
+    assert [len(trained.outcomes[0].curve) for trained in found] == [1, 1, 2, 4]
+    [alone] = train_together([training_of(backend, 4, settings=settings)])
+    np.testing.assert_allclose(found[3].theta, alone.theta, atol=1e-4)
+
+
+def test_what_cannot_be_joined_is_trained_by_itself():
+    backend = DeviceBackend(DEVICE)
+
+    class Saving(Draft):
+        saves = True
+
+    likeness = [
+        meeting._likeness(training_of(backend, 1, **more))
+        for more in ({}, {"width": 4}, {"exact": False}, {"draft": Saving()})
+    ]
+    assert len(set(likeness)) == 4
+    assert meeting._likeness(training_of(backend, 2)) == likeness[0]
