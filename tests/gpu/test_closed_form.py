@@ -8,7 +8,6 @@ from operator import attrgetter
 import numpy as np
 import pytest
 import torch
-from opgrow.engines import TuningSettings
 
 from opgrow import OperatorSet, methods
 from opgrow.admm import sparse_code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from opgrow.engines import Shape
 from torch import nn
 from torch.nn import functional
 
