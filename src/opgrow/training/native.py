@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -69,11 +69,22 @@ class HostTrainer:
     ) -> np.ndarray:
         """A function of each candidate and its statistics, side by side on threads; NaN for those at rest."""
         evaluations, each = self._evaluations(rows), moments.transpose(1, 0, 2).copy()
-        tasks = [partial(function, evaluations[k], each[k]) for k in self.active]
-        results = run_all(tasks, self.settings.n_threads)
+        results = self._spread(lambda k: function(evaluations[k], each[k]))
         out = np.full((len(results[0]), len(self.theta), *results[0].shape[1:]), np.nan)
         out[:, self.active] = np.stack(results, axis=1)
         return out
+
+    def _spread(self, function: Callable[[int], Any]) -> list[Any]:
+        """A function of each active candidate; every thread takes some of them."""
+        share = max(1, min(self.settings.n_threads, len(self.active)))
+        results: list[Any] = [None] * len(self.active)
+
+        def some(first: int) -> None:
+            for place in range(first, len(results), share):
+                results[place] = function(int(self.active[place]))
+
+        run_all([partial(some, first) for first in range(share)], share)
+        return results
 
     def batch_moments(self) -> np.ndarray:
         return np.stack([state.moments for state in self.states], axis=1)
@@ -125,8 +136,7 @@ class NativeTrainer(HostTrainer):
             epochs = self._prepare(rows)
             order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
             count = len(epochs[0].bounds) - 1
-            tasks = [partial(native().train_epoch, epochs[k], order, rates[k], seed) for k in active]
-            run_all(tasks, self.settings.n_threads)
+            self._spread(partial(_train, epochs, order, rates, seed))
             losses[active] += [count * self.states[k].loss for k in active]
             n_batches += count
         return losses / n_batches, np.array([state.skipped for state in self.states])
@@ -141,3 +151,7 @@ class NativeTrainer(HostTrainer):
                 native().epochs(shape, rows, step, state, bounds) for shape, step, state in everything
             ]
         return self._epochs
+
+
+def _train(epochs: list[training.Epochs], order: np.ndarray, rates: np.ndarray, seed: int, k: int) -> None:
+    native().train_epoch(epochs[k], order, float(rates[k]), seed)
