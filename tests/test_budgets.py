@@ -15,7 +15,6 @@ from opgrow import (
     PLNClassifier,
     POPFastClassifier,
     estimators,
-    population,
 )
 from opgrow.callbacks import Callback, MaxParameters, MaxSeconds, StopGrowth, budget
 from opgrow.operators import register_nodal, unregister
@@ -139,7 +138,7 @@ def test_a_population_ends_with_the_candidates_that_are_under_way():
     stop = StopAt("on_candidate_end")
     model = make(POPFastClassifier, callbacks=[stop], n_jobs=1).fit(x, y)
     check_finished(model, x)
-    assert [len(step.candidates) for step in model.history_] == [1, 0]
+    assert [len(step.candidates) for step in model.history_] == [3, 0]
     assert stop.after.count("on_candidate_end") == 0
 
 
@@ -155,25 +154,6 @@ def test_a_population_that_trains_together_ends_with_the_epoch():
         assert len(model.history_[0].candidates) == 4
     finally:
         unregister("nodal", "twice")
-
-
-def test_training_goes_on_until_a_candidate_is_valid(monkeypatch):
-    x, y = data(POPFastClassifier)
-    one = population._train_one
-    seen = []
-
-    def broken(member, *rest):
-        seen.append(member)
-        score, *others = one(member, *rest)
-        if len(seen) < 3:
-            score = type(score)(float("nan"), float("nan"), score.higher_is_better)
-        return score, *others
-
-    monkeypatch.setattr(population, "_train_one", broken)
-    stop = StopAt("on_candidate_end")
-    model = make(POPFastClassifier, callbacks=[stop], n_jobs=1, widths=(6,)).fit(x, y)
-    assert len(seen) == 3
-    check_finished(model, x)
 
 
 def test_every_callback_hears_the_event_that_one_stops_at():

@@ -12,9 +12,10 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from opgrow import HeMLRNClassifier, POPClassifier, distributed, population
+from opgrow import HeMLRNClassifier, POPClassifier, distributed
 from opgrow.cluster import n_workers
 from opgrow.operators import library
+from opgrow.training import native
 
 X, Y = load_wine(return_X_y=True)
 QUICK = {
@@ -72,7 +73,7 @@ def test_candidates_of_pop_on_dask_are_those_here(dask: Any, monkeypatch: pytest
     here = model.fit(X, Y).predict_proba(X)
     with joblib.parallel_backend("dask"):
         assert n_workers() == 2
-        monkeypatch.setattr(population, "native", None)  # the workers have their own
+        monkeypatch.setattr(native, "native", None)  # the workers have their own
         there = model.fit(X, Y).predict_proba(X)
     assert n_workers() == 0
     np.testing.assert_array_equal(here, there)

@@ -12,7 +12,7 @@ from opgrow import estimators
 QUICK = {
     "n_min": 6,
     "n_step": 3,
-    "epochs": (3, 2, 1),
+    "epochs": (12, 4, 2),
     "fine_tune_epochs": 2,
     "max_layers": 2,
     "layer_threshold": -1e9,

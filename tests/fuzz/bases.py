@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 
-from opgrow import estimators, load
+from opgrow import estimators
 from opgrow.data import TableEncoder
-from opgrow.persistence import save
+from opgrow.persistence import packed, save
 
 __all__ = ["make_bases"]
 
@@ -28,6 +30,15 @@ QUICK = {
     "layer_threshold": -10.0,
     "random_state": 0,
 }
+
+
+def in_half_precision(path: Path) -> bytes:
+    """A model file with its parameters in half precision."""
+    with safe_open(path, "numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text = json.loads(file.metadata()["opgrow"])
+    half = {n: a.astype(np.float16) if a.dtype == np.float32 else a for n, a in arrays.items()}
+    return packed(json.dumps({key: value for key, value in text.items() if key != "checksum"}), half)
 
 
 def make_bases(folder: Path) -> None:
@@ -50,9 +61,7 @@ def make_bases(folder: Path) -> None:
     rows = zip(*table.values(), labels.tolist(), strict=True)
     lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
     (folder / "table.csv").write_text("\n".join(["size,wide,colour,y", *lines]))
-    half = load(folder / "HeMLGOPClassifier.safetensors")
-    half.network_.half()
-    half.save(folder / "Half.safetensors")
+    (folder / "Half.safetensors").write_bytes(in_half_precision(folder / "HeMLGOPClassifier.safetensors"))
     many = estimators.PLNClassifier(random_state=0, max_layers=1)
     many.fit(np.repeat(x, 10, axis=0), [f"class {i}" for i in range(200)] * 2)
     many.save(folder / "ManyClasses.safetensors")

@@ -1,7 +1,7 @@
 """Growth on several processes, each with a shard of the rows, on ``torch.distributed``.
 
-The names are imported when they are first used: the command line asks `opgrow.distributed.launch` whether
-there are other processes, and needs no torch where there are none.
+The names are imported when they are first used: the command line asks whether there are other processes, and
+needs no torch where there are none.
 """
 
 from importlib import import_module
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["LostRank", "fit", "process_group", "ray_fit"]
 
 _HOMES = {"LostRank": "group", "fit": "fitting", "process_group": "meeting", "ray_fit": "on_ray"}
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

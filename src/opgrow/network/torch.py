@@ -82,7 +82,7 @@ class LayerModule(nn.Module):
 
 
 class NetworkModule(nn.Module):
-    """A `Network` as a module, which maps rows (N, n_inputs) to outputs (N, n_outputs)."""
+    """A network as a module, which maps rows (N, n_inputs) to outputs (N, n_outputs)."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
