@@ -73,7 +73,7 @@ def test_candidates_of_pop_on_dask_are_those_here(dask: Any, monkeypatch: pytest
     here = model.fit(X, Y).predict_proba(X)
     with joblib.parallel_backend("dask"):
         assert n_workers() == 2
-        monkeypatch.setattr(native, "native", None)  # the workers have their own
+        monkeypatch.setattr(native.NativeTrainer, "epoch", None)  # the workers have their own
         there = model.fit(X, Y).predict_proba(X)
     assert n_workers() == 0
     np.testing.assert_array_equal(here, there)

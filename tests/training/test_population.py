@@ -386,7 +386,7 @@ def test_threads_change_nothing(held):
         given = settings(n_threads=n_threads, dropout=0.1, epochs=(3,))
         trained, outcomes = train(members, rows, given, validation=validation, report=report)
         assert [outcome.member for outcome in outcomes] == members
-        assert reported == outcomes
+        assert reported == outcomes[:3]
         assert threads == {threading.current_thread()}
         assert not any(outcome.score.better_than(trained.outcome.score) for outcome in outcomes)
         results.append((parameters_of(trained, 2), outcomes))
@@ -429,7 +429,7 @@ def test_no_group_is_begun_after_the_end():
 
     trained, outcomes = train(members, data(), settings(), report=report, group_size=2)
     assert [outcome.member for outcome in outcomes] == members[:4]  # the group of the third one is finished
-    assert reported == outcomes
+    assert reported == outcomes[:3]
     _, everyone = train(members[:4], data(), settings())
     assert outcomes == everyone
     assert not any(outcome.score.better_than(trained.outcome.score) for outcome in outcomes)
