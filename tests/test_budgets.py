@@ -139,7 +139,7 @@ def test_a_population_ends_with_the_candidates_that_are_under_way():
     model = make(POPFastClassifier, callbacks=[stop], n_jobs=1).fit(x, y)
     check_finished(model, x)
     assert [len(step.candidates) for step in model.history_] == [3, 0]
-    assert stop.after.count("on_candidate_end") == 0
+    assert stop.after.count("on_candidate_end") == 2  # trained together with the first one
 
 
 def test_a_population_that_trains_together_ends_with_the_epoch():

@@ -201,7 +201,7 @@ def train_members(
         for number, outcome, theta in zip(numbers, *result, strict=True):
             counts = outcome.best_epoch, len(outcome.curve), outcome.skipped_batches
             tally.add(number, MemberOutcome(members[number], outcome.best, *counts), theta)
-            ended = ended or bool(on_outcome(tally.outcomes[-1]))
+            ended = bool(on_outcome(tally.outcomes[-1])) or ended
         draft.offer(lambda: tally)
     draft.finish(lambda: tally)
     return tally.winner(start), tally.in_order()
