@@ -230,7 +230,8 @@ class POPGrowth(Growth):
                 yield None if ended() else train_group(group, part)
 
         one = candidates_of(members[:1], start, tuning.dropout)
-        size = self.backend.group_size(one, parts[0], tuning)
+        # Once the growth is to end, one candidate with a finite score is enough.
+        size = self.backend.group_size(one, parts[0], tuning) if self.stopped is None else 1
         return train_members(members, start, size, train_groups, report, draft)
 
     def _train_alone(
