@@ -54,7 +54,9 @@ def _works() -> list[_Work]:
         works.append(_Work(f"predict {n}", title, unit=unit, data="breast_cancer"))
     large = "search, 144 sets, 160 + 20 neurons, 36,000 x 512"
     works.append(_Work("search large", large, slow=True))
-    works += [_Work("fit", f"HeMLGOPClassifier().fit, {name}", data=name, slow=True) for name in _FITS]
+    titles = {"equal": "fit of equal work", "default": "HeMLGOPClassifier().fit"}
+    for kind, title in titles.items():
+        works += [_Work(f"fit {kind}", f"{title}, {name}", data=name, slow=True) for name in _FITS]
     return works
 
 

@@ -36,15 +36,35 @@ def _workloads() -> Callable[[str, int], Callable[[], Any]]:
     return prepared
 
 
-def _fit(data: str) -> Callable[[], Any]:
+#: Two networks that grow to the same size in the same number of epochs, whatever comes of them: what a commit's
+#: defaults grow may be another network altogether.
+_EQUAL = {
+    "preset": None,
+    "n_estimators": 2,
+    "n_min": 40,
+    "n_step": 20,
+    "max_neurons": 80,
+    "max_layers": 1,
+    "block_threshold": -1e9,
+    "epochs": (10, 10, 10),
+    "patience": None,
+    "batch_size": 32,
+    "dropout": 0.1,
+    "fine_tune_epochs": 20,
+}
+
+
+def _fit(data: str, equal: bool) -> tuple[Callable[[], Any], Callable[[], str]]:
+    """A fit, and what is to be said of the network that it has grown."""
     from opgrow import HeMLGOPClassifier
 
     arrays = np.load(data)
     x, y = arrays["x"], arrays["y"]
-    return lambda: HeMLGOPClassifier(random_state=0).fit(x, y)
+    model = HeMLGOPClassifier(random_state=0, **(_EQUAL if equal else {}))
+    return lambda: model.fit(x, y), lambda: f"{model.network_.n_parameters():,} parameters"
 
 
-def _prediction(data: str, n_rows: int, mlp: bool) -> tuple[Callable[[], Any], str]:
+def _prediction(data: str, n_rows: int, mlp: bool) -> tuple[Callable[[], Any], Callable[[], str]]:
     """``predict`` for many rows of a default fit, or of scikit-learn's perceptron."""
     arrays = np.load(data)
     x, y = arrays["x"], arrays["y"]
@@ -64,7 +84,7 @@ def _prediction(data: str, n_rows: int, mlp: bool) -> tuple[Callable[[], Any], s
         model = HeMLGOPClassifier(random_state=0).fit(x, y)
         note = f"{model.network_.n_parameters():,} parameters"
     rows = x[np.arange(n_rows) % len(x)]
-    return lambda: model.predict(rows), note
+    return lambda: model.predict(rows), lambda: note
 
 
 def main() -> None:
@@ -81,13 +101,15 @@ def main() -> None:
         if "prepare" in order:
             kind, _, which = order["prepare"].partition(" ")
             with contextlib.redirect_stdout(sys.stderr):
+                note: Callable[[], str] = str
                 if kind == "fit":
-                    run = _fit(order["data"])
+                    run, note = _fit(order["data"], which == "equal")
                 elif kind in ("predict", "mlp"):
-                    run, answer["note"] = _prediction(order["data"], int(which), kind == "mlp")
+                    run, note = _prediction(order["data"], int(which), kind == "mlp")
                 else:
                     run = kernels(order["prepare"], n_threads)
                 run()
+                answer["note"] = note()
         else:
             started = time.perf_counter()
             for _ in range(order["run"]):
