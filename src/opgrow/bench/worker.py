@@ -36,8 +36,8 @@ def _workloads() -> Callable[[str, int], Callable[[], Any]]:
     return prepared
 
 
-#: Two networks that grow to the same size in the same number of epochs, whatever comes of them: what a commit's
-#: defaults grow may be another network altogether.
+#: Two networks that grow to the same size in the same number of epochs, whatever comes of them: what the
+#: defaults of another commit grow may be another network altogether.
 _EQUAL = {
     "preset": None,
     "n_estimators": 2,
