@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import make_classification
 
 from networks import with_random_parameters
-from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import Problem
+from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
+from opgrow.backends import HostBackend, Problem
+from opgrow.callbacks import StopGrowth
 from opgrow.checkpoints import Draft
+from opgrow.estimators import base
 from opgrow.network import Linear
 from opgrow.training.candidates import Candidates
 from opgrow.training.settings import TuningSettings
@@ -232,3 +236,52 @@ def test_what_cannot_be_joined_is_trained_by_itself():
     ]
     assert len(set(likeness)) == 4
     assert meeting._likeness(training_of(backend, 2)) == likeness[0]
+
+
+# --- whole fits, whose networks meet on the host ---
+
+
+class MeetingOnHost(HostBackend):
+    """The host's backend with the threads and the meeting of a device's."""
+
+    meeting: Meeting | None = None
+
+    def beside(self, n_networks):
+        other = MeetingOnHost(1)
+        object.__setattr__(other, "meeting", Meeting(n_networks))
+        return other, n_networks, 1
+
+    def member(self):
+        return nullcontext() if self.meeting is None else self.meeting.member()
+
+    def train(self, training):
+        return super().train(training) if self.meeting is None else self.meeting.train(training)
+
+
+class Stops(Callback):
+    def __init__(self, hook):
+        setattr(self, hook, self.stop)
+
+    def stop(self, event):
+        raise StopGrowth("enough")
+
+
+def fitted_in_time(**parameters):
+    """A fit of three networks on another thread, which this one does not wait for without end."""
+    x, y = make_classification(120, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    brief = {"n_min": 3, "n_step": 2, "max_neurons": 7, "epochs": (2, 1, 1), "fine_tune_epochs": 1}
+    model = HeMLGOPClassifier(n_estimators=3, random_state=0, **brief, **parameters)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(model.fit, x, y).result(WAIT)
+
+
+def test_networks_that_meet_are_those_that_grow_apart(monkeypatch):
+    apart = fitted_in_time()
+    monkeypatch.setattr(base, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads))
+    assert fitted_in_time().network_.digest() == apart.network_.digest()
+
+
+@pytest.mark.parametrize("hook", ["on_fit_start", "on_growth_start", "on_epoch_end", "on_step_end"])
+def test_nobody_waits_for_a_network_that_never_begins(monkeypatch, hook):
+    monkeypatch.setattr(base, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads))
+    assert fitted_in_time(callbacks=[Stops(hook)]).history_[-1].stopped == "enough"

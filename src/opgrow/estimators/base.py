@@ -413,11 +413,16 @@ class GrowingEstimator(BaseEstimator):
                 backend,
                 folder.journal(f"network{member:02d}"),
             )
-            with backend.member():
-                network = growth.run()
+            network = growth.run()
             backend.forget(problem)
             steps[number] = [replace(step, member=member) for step in growth.steps]
             return network
+
+        def grow_beside(
+            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
+        ) -> Network | None:
+            with backend.member():  # others may wait for it, also if it never begins
+                return grow(number, make, settings, backend)
 
         n_threads, each, where = 1, settings, backend
         if n_networks > 1:
@@ -431,7 +436,7 @@ class GrowingEstimator(BaseEstimator):
             before = folder.elapsed_before
             listeners.hear_all(FitStarted(type(self).__name__, parameters, n_networks, follows, before))
             tasks = [
-                partial(grow, number, make, self._member(each, number, n_networks), where)
+                partial(grow_beside, number, make, self._member(each, number, n_networks), where)
                 for number, make in enumerate(problems)
             ]
             grown = [network for network in run_all(tasks, n_threads) if network is not None]
