@@ -201,10 +201,8 @@ class POPGrowth(Growth):
 
         rng = np.random.default_rng([self.seed, number, count])
         start, seed = self._start(width, parts[0], rng), int(rng.integers(1, 2**63))
-        tuning, draft = (
-            self.settings.tuning,
-            self.journal.draft(f"population {number}.{count}, {len(members)} candidates, {width} neurons"),
-        )
+        title = f"population {number}.{count}, {len(members)} candidates, {width} neurons"
+        tuning, draft = self.settings.tuning, self.journal.draft(title)
 
         def train_group(group: Sequence[Member], part: Draft) -> tuple[list[Outcome], np.ndarray]:
             candidates = candidates_of(group, start, tuning.dropout)
