@@ -13,7 +13,7 @@ import torch
 from networks import as_modules
 from opgrow.engine.native import native
 from opgrow.network import NORM_EPSILON
-from opgrow.scores import row_losses
+from opgrow.training.scores import row_losses
 
 INPUTS, FROZEN, HIDDEN = range(3)
 

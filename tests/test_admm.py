@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from sklearn.linear_model import Lasso
 
-from opgrow import admm
-from opgrow.admm import bounded_least_squares, sparse_code
+from opgrow.closed_form import admm
+from opgrow.closed_form.admm import bounded_least_squares, sparse_code
 
 
 def problem(kind="relu", n=20, n_samples=100, n_classes=3, seed=0):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow.algebra import HostAlgebra, algebra_of
+from opgrow.engine.cuda.algebra import DeviceAlgebra
+from opgrow.engine.dispatch import HostAlgebra, algebra_of
 from opgrow.engine.search import SolvedCandidates
-from opgrow.gpu.algebra import DeviceAlgebra
 
 HOST, DEVICE = HostAlgebra(), DeviceAlgebra()
 

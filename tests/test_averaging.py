@@ -14,11 +14,11 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 import opgrow
 from networks import randomized
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
-from opgrow.averaging import average, fold_rows, rows_between
-from opgrow.backends import HostBackend
-from opgrow.callbacks import Callback
+from opgrow.estimators.listeners import Callback
 from opgrow.estimators.presets import deepest, n_networks, preset_of, student_size, widest
+from opgrow.growth.backends import HostBackend
 from opgrow.network import Block, Layer, Network
+from opgrow.network.average import average, fold_rows, rows_between
 from opgrow.operators import OperatorSet
 
 X, Y = load_iris(return_X_y=True)

@@ -16,7 +16,7 @@ from opgrow import (
     POPFastClassifier,
     estimators,
 )
-from opgrow.callbacks import Callback, MaxParameters, MaxSeconds, StopGrowth, budget
+from opgrow.estimators.listeners import Callback, MaxParameters, MaxSeconds, StopGrowth, budget
 from opgrow.operators import register_nodal, unregister
 
 EVERY = [getattr(estimators, name) for name in estimators.__all__]

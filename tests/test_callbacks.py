@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow import HeMLGOPClassifier, callbacks
-from opgrow.callbacks import Callback, broadcast
-from opgrow.events import (
+from opgrow import HeMLGOPClassifier
+from opgrow.estimators import listeners as callbacks
+from opgrow.estimators.listeners import Callback, broadcast
+from opgrow.growth.events import (
     CandidateFinished,
     EpochFinished,
     Event,

@@ -18,9 +18,9 @@ from sklearn.datasets import load_diabetes, load_iris
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import persistence
 from opgrow.cli import app
 from opgrow.cli.fit import Method
+from opgrow.estimators import files as persistence
 
 QUICK = [
     *("--param", "n_min=6", "--param", "n_step=3", "--param", "epochs=3,2,1"),

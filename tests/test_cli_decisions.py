@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import persistence
 from opgrow.cli import app
-from opgrow.preparation import split_rows
+from opgrow.estimators import files as persistence
+from opgrow.rows.preparation import split_rows
 
 QUICK = ["--method", "pln", "-p", "n_min=6", "-p", "n_step=2", "-p", "max_layers=1"]
 

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 import opgrow
 from opgrow import TableWarning
-from opgrow.data import Table, TableEncoder, csv_files, guess_task, infer_task, read_table
+from opgrow.rows.tables import Table, TableEncoder, csv_files, guess_task, infer_task, read_table
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import sklearn.datasets
 from sklearn.datasets import _openml
 
-from opgrow import datasets
+from opgrow.rows import datasets
 
 BUNDLED = ["digits", "breast_cancer", "wine", "iris", "diabetes"]
 

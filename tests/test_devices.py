@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from opgrow import HeMLGOPClassifier, devices
-from opgrow.backends import HostBackend
+from opgrow import HeMLGOPClassifier
+from opgrow.growth import devices
+from opgrow.growth.backends import HostBackend
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "cuda:-1", "", None, 0, torch.device("cpu")])

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from networks import are_same
-from opgrow import methods
-from opgrow.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
-from opgrow.growth import GrownLayer, Growth, GrowthSettings, Method, Problem
-from opgrow.methods.hemlgop import BlockSettings
+from opgrow.growth import methods
+from opgrow.growth.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
+from opgrow.growth.loop import GrownLayer, Growth, GrowthSettings, Method, Problem
+from opgrow.growth.methods.hemlgop import BlockSettings
+from opgrow.growth.search import SearchSettings
 from opgrow.network import Block, Layer, Linear
 from opgrow.operators import operator_sets
-from opgrow.scores import Score, evaluate
-from opgrow.search import SearchSettings
+from opgrow.training.scores import Score, evaluate
 from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu

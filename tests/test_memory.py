@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from opgrow import memory
-from opgrow.memory import discriminant_directions, principal_directions, projection
+from opgrow.closed_form import linear_memory as memory
+from opgrow.closed_form.linear_memory import discriminant_directions, principal_directions, projection
 
 DATA = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 

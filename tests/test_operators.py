@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from opgrow import OperatorSet, operator_sets
-from opgrow.kernels import reference
-from opgrow.kernels.differentiable import features
+from opgrow.engine import reference
+from opgrow.engine.differentiable import features
 from opgrow.operators import (
     PERCEPTRON,
     library,

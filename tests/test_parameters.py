@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from opgrow.estimators.base import ClassifierFace, GrowingEstimator, with_class_weight
-from opgrow.parameters import documentation
+from opgrow.estimators.parameters import documentation
 
 
 class Family(GrowingEstimator):

@@ -27,14 +27,16 @@ from sklearn.pipeline import Pipeline
 import opgrow
 from double_precision import answers, assert_as_double_precision_says, assert_labels_of_double_precision
 from networks import randomized
-from opgrow import Block, Layer, Network, estimators, persistence, record
-from opgrow.checksums import seal, tensors_in
-from opgrow.data import TableEncoder
-from opgrow.events import GrowthStep
+from opgrow import Block, Layer, Network, estimators
+from opgrow.common.checksums import seal, tensors_in
+from opgrow.estimators import files as persistence
+from opgrow.estimators import record
+from opgrow.estimators.record import _STEP_FIELDS
+from opgrow.growth.events import GrowthStep
+from opgrow.growth.search import Candidate
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
-from opgrow.record import _STEP_FIELDS
-from opgrow.scores import Score
-from opgrow.search import Candidate
+from opgrow.rows.tables import TableEncoder
+from opgrow.training.scores import Score
 
 QUICK = {
     "n_min": 6,
@@ -831,7 +833,7 @@ def full_step() -> GrowthStep:
 
 
 def test_every_field_of_a_step_is_saved(tmp_path: Path) -> None:
-    """A field of a new type needs its own lines in `opgrow.record`."""
+    """A field of a new type needs its own lines in `opgrow.estimators.record`."""
     assert {field.name for field in dataclasses.fields(GrowthStep)} == set(_STEP_FIELDS) | SPECIAL
     estimator = fitted_with(plain_network)
     optional = {name: None for name, (_, null) in _STEP_FIELDS.items() if null}

@@ -7,8 +7,8 @@ import pytest
 import torch
 from sklearn.preprocessing import StandardScaler
 
-from opgrow import preparation
-from opgrow.preparation import as_array, moments, one_hot, split_rows, standardized
+from opgrow.rows import preparation
+from opgrow.rows.preparation import as_array, moments, one_hot, split_rows, standardized
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])

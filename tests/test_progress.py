@@ -19,10 +19,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
-from opgrow.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
-from opgrow.progress import Progress, growth_table
-from opgrow.scores import Score
+from opgrow.estimators.listeners.progress import Progress, growth_table
+from opgrow.growth.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.training.schedule import Epoch
+from opgrow.training.scores import Score
 
 QUICK = {
     "preset": None,

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from opgrow import HeMLGOPClassifier, POPFastClassifier
-from opgrow.callbacks import Callback, MLflow, TensorBoard
+from opgrow.estimators.listeners import Callback, MLflow, TensorBoard
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -127,7 +127,7 @@ def test_copies_share_a_writer_that_was_given(tmp_path):
     [(TensorBoard, "tensorboard", "tensorboard"), (MLflow, "mlflow", "mlflow-skinny")],
 )
 def test_a_missing_package_is_one_sentence(make, module, package, monkeypatch):
-    monkeypatch.setattr("opgrow.callbacks.records.has", lambda name: name != module)
+    monkeypatch.setattr("opgrow.estimators.listeners.records.has", lambda name: name != module)
     extra = f"needs the package {package}: pip install 'opgrow\\[{module}\\]'"
     with pytest.raises(ImportError, match=extra):
         make()

@@ -12,11 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import cache, machine
 from opgrow.bench import app as bench
 from opgrow.bench.memory import measure_memory, parse_sizes
 from opgrow.cli import app, plan
 from opgrow.cli.fit import Method
+from opgrow.common import machine
+from opgrow.common import reservations as cache
 
 #: Every method, grown as far as these settings allow.
 FULL: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow import ridge
-from opgrow.ridge import factor_base, update
+from opgrow.closed_form import ridge
+from opgrow.closed_form.ridge import factor_base, update
 
 C, N = 3, 60
 

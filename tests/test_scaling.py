@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow import BLSRegressor, HeMLGOPClassifier, HeMLRNClassifier, HeMLRNRegressor, RangeWarning, load
-from opgrow.preparation import moments, ranges, scaled
-from opgrow.scaling import BOUND, Scaling, kept_sample, robust, spread_rows, squash
+from opgrow import (
+    BLSRegressor,
+    HeMLGOPClassifier,
+    HeMLRNClassifier,
+    HeMLRNRegressor,
+    RangeWarning,
+    load,
+)
+from opgrow.network.scaling import BOUND, Scaling, kept_sample, robust, spread_rows, squash
+from opgrow.rows.preparation import moments, ranges, scaled
 
 RNG = np.random.default_rng(0)
 QUICK = {"preset": None, "n_min": 6, "max_neurons": 6, "max_layers": 1, "fine_tune_epochs": 0}

@@ -10,7 +10,7 @@ import torch
 from scipy import optimize, special
 from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
 
-from opgrow.scores import (
+from opgrow.training.scores import (
     CRITERIA,
     Score,
     calibration_error,

@@ -9,12 +9,13 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from opgrow import OperatorSet, operator_sets, statistics
-from opgrow.kernels import reference
+from opgrow import OperatorSet, operator_sets
+from opgrow.engine import reference
+from opgrow.growth.search import SearchSettings, search
 from opgrow.network import NORM_EPSILON
 from opgrow.operators import register_nodal, unregister
-from opgrow.search import SearchSettings, search
-from opgrow.statistics import Rows
+from opgrow.rows import search_sums as statistics
+from opgrow.rows.search_sums import Rows
 
 pytestmark = pytest.mark.cpu
 

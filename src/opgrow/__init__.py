@@ -4,15 +4,17 @@ The public names are imported when they are first used: torch and scikit-learn t
 ``opgrow --help`` should not take.
 """
 
+import sys
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from .common.version import __version__
 
 if TYPE_CHECKING:
-    from .callbacks import Callback
-    from .data import TableEncoder
-    from .errors import RangeWarning, TableWarning
+    from .common.errors import RangeWarning, TableWarning
     from .estimators import (
         BLSClassifier,
         BLSRegressor,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
+    from .estimators.files import load
+    from .estimators.listeners import Callback
     from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
@@ -47,7 +51,7 @@ if TYPE_CHECKING:
         register_nodal,
         register_pool,
     )
-    from .persistence import load
+    from .rows.tables import TableEncoder
 
 __all__ = [
     "PERCEPTRON",
@@ -93,9 +97,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "callbacks": ("Callback",),
-    "data": ("TableEncoder",),
-    "errors": ("RangeWarning", "TableWarning"),
+    "common.errors": ("RangeWarning", "TableWarning"),
+    "estimators.files": ("load",),
+    "estimators.listeners": ("Callback",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (
@@ -106,25 +110,48 @@ _HOMES = {
         "register_nodal",
         "register_pool",
     ),
-    "persistence": ("load",),
+    "rows.tables": ("TableEncoder",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_SUBMODULES = (
-    *_HOMES,
-    "datasets",
-    "distributed",
-    "estimators",
-    "growth",
-    "kernels",
-    "progress",
-    "report",
-    "stream",
-)
+#: Modules that users import by a short name, and where they are.
+_PUBLIC_MODULES = {
+    "callbacks": "estimators.listeners",
+    "data": "rows.tables",
+    "datasets": "rows.datasets",
+    "distributed": "distributed",
+    "estimators": "estimators",
+    "network": "network",
+    "operators": "operators",
+    "report": "report",
+    "stream": "rows.chunks",
+}
+
+
+class _PublicModules(MetaPathFinder, Loader):
+    """Lets ``import opgrow.callbacks`` and the like find the module that goes by that name."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        home = _PUBLIC_MODULES.get(name, name) if package == __name__ else name
+        return None if home == name else ModuleSpec(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(f".{_PUBLIC_MODULES[spec.name.rpartition('.')[2]]}", __name__)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It was executed under its own name, whose facts stay."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(_PublicModules())
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
+    if name in _PUBLIC_MODULES:
+        return import_module(f".{_PUBLIC_MODULES[name]}", __name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME_OF.get(name, 'estimators')}", __name__), name)
@@ -133,4 +160,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+    return sorted({*globals(), *__all__, *_PUBLIC_MODULES})

@@ -17,7 +17,7 @@ from outcomes import Wrong, check_sentence
 from small_models import MODELS, fitted, state
 
 import opgrow
-from opgrow.checksums import seal, tensors_in
+from opgrow.common.checksums import seal, tensors_in
 
 #: Addresses that reading a file may take beside what the process had.
 MEMORY = 2 << 30

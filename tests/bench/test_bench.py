@@ -8,10 +8,11 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from opgrow import POPClassifier, datasets, estimators
+from opgrow import POPClassifier, estimators
 from opgrow.bench import app
 from opgrow.bench.models import METHODS, PEERS
 from opgrow.bench.speed import Row, _other_fits, measure
+from opgrow.rows import datasets
 
 
 def test_every_method_takes_part():

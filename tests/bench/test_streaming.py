@@ -12,7 +12,7 @@ pytest.importorskip("pyarrow")
 
 from opgrow.bench.streaming import StreamRow, figure, generate
 from opgrow.cli import app
-from opgrow.stream import from_parquet
+from opgrow.rows.chunks import from_parquet
 
 
 def test_the_generated_folder_is_always_the_same(tmp_path):

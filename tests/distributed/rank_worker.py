@@ -25,11 +25,11 @@ from opgrow import (
     PLNClassifier,
     distributed,
 )
-from opgrow.callbacks import Callback
 from opgrow.distributed.launch import share_of
-from opgrow.events import EpochFinished, StopGrowth
+from opgrow.estimators.listeners import Callback
+from opgrow.growth.events import EpochFinished, StopGrowth
 from opgrow.operators import library
-from opgrow.stream import from_arrays
+from opgrow.rows.chunks import from_arrays
 
 #: A few operator sets of every kind, so that the fits are quick.
 SETS = library()[::11]

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from opgrow import HeMLRNClassifier, POPClassifier, distributed
-from opgrow.cluster import n_workers
+from opgrow.common.cluster import n_workers
 from opgrow.operators import library
 from opgrow.training import native
 

@@ -22,14 +22,14 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import r2_score
 
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, distributed, load
-from opgrow.checkpoints.identity import read_run
-from opgrow.checkpoints.interruption import Interruption
-from opgrow.checkpoints.records import read_record
+from opgrow.common.interruption import Interruption
 from opgrow.distributed.checkpoints import SharedFolder
 from opgrow.distributed.cost import epoch_bytes, search_bytes, step_bytes
 from opgrow.distributed.meeting import meet
+from opgrow.growth.checkpoints.identity import read_run
+from opgrow.growth.checkpoints.records import read_record
 from opgrow.operators import library
-from opgrow.stream import from_files
+from opgrow.rows.chunks import from_files
 
 HERE = Path(__file__).parent
 #: Seconds for all ranks of a case, on a busy machine.
@@ -233,7 +233,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     from opgrow.estimators import base
-    from opgrow.gpu.backend import DeviceBackend
+    from opgrow.growth.cuda_backend import DeviceBackend
 
     x, y = worker.classes(200)
     found = []

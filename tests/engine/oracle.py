@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from opgrow.engine import reference
 from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
-from opgrow.kernels import reference
 from opgrow.operators import OperatorSet
 
 CODES = [

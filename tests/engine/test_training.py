@@ -9,13 +9,13 @@ from torch import nn
 
 from networks import as_modules, with_random_parameters
 from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import HostPart
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
 from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
-from opgrow.scores import row_losses
+from opgrow.rows.memory import HostPart
 from opgrow.training import candidates
+from opgrow.training.scores import row_losses
 from opgrow.training.settings import TuningSettings
 from plain_training import plain_training
 

@@ -24,7 +24,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
-from opgrow import datasets, estimators
+from opgrow import estimators
+from opgrow.rows import datasets
 
 CLASSES = ("iris", "wine", "breast_cancer", "digits", "pima", "vehicle")
 NUMBERS = ("diabetes", "concrete")

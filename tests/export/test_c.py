@@ -25,13 +25,14 @@ from typer.testing import CliRunner
 
 import opgrow
 from networks import in_double
-from opgrow import Block, Layer, Network, OperatorSet, export_c, persistence
+from opgrow import Block, Layer, Network, OperatorSet, export_c
 from opgrow.cli import app
+from opgrow.engine import reference
+from opgrow.estimators import files as persistence
 from opgrow.export.c_size import c_size
 from opgrow.export.c_text import floating
-from opgrow.kernels import reference
 from opgrow.operators import library, register_activation, registered, unregister
-from opgrow.scores import probabilities
+from opgrow.training.scores import probabilities
 
 SMALL = {"n_min": 6, "max_layers": 1, "random_state": 0}
 CLASSES = load_iris(return_X_y=True)
@@ -672,7 +673,7 @@ def test_export_from_the_command_line(fitted: dict[str, Any], tmp_path: Path) ->
 
 def test_the_inputs_of_a_table_model_are_named(tmp_path: Path) -> None:
     x, y = CLASSES
-    encoder = opgrow.data.TableEncoder()
+    encoder = opgrow.rows.tables.TableEncoder()
     table = {"size": x[:, 0], "colour": [("red", "blue", "green")[code] for code in y]}
     model = opgrow.HeMLRNClassifier(**SMALL).fit(encoder.fit_transform(table), y)
     persistence.save(model, tmp_path / "model.safetensors", encoder)

@@ -30,7 +30,7 @@ from double_precision import (
 )
 from opgrow import Block, Layer, Network, OperatorSet, estimators, export_onnx
 from opgrow.cli import app
-from opgrow.data import TableEncoder
+from opgrow.estimators.files import save
 from opgrow.export import onnx_graph, onnx_network
 from opgrow.export.onnx_operators import ACTIVATIONS, NODALS, WINDOWS
 from opgrow.operators import (
@@ -41,10 +41,10 @@ from opgrow.operators import (
     registered,
     unregister,
 )
-from opgrow.persistence import save
+from opgrow.rows.tables import TableEncoder
 
 # Many rows here are far from all that was seen, on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore::opgrow.errors.RangeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::opgrow.common.errors.RangeWarning")
 
 QUICK = {
     "n_min": 6,

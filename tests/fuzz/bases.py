@@ -10,8 +10,8 @@ import numpy as np
 from safetensors import safe_open
 
 from opgrow import estimators
-from opgrow.data import TableEncoder
-from opgrow.persistence import packed, save
+from opgrow.estimators.files import packed, save
+from opgrow.rows.tables import TableEncoder
 
 __all__ = ["make_bases"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from opgrow.checksums import seal
+from opgrow.common.checksums import seal
 
 __all__ = ["MUTATIONS", "ModelBytes", "mutate"]
 

@@ -28,8 +28,8 @@ from mutations import mutate
 
 import opgrow
 from opgrow.cli import app
-from opgrow.persistence import read
-from opgrow.progress import growth_table
+from opgrow.estimators.files import read
+from opgrow.estimators.listeners.progress import growth_table
 
 #: A file that takes longer hangs.
 SECONDS = 30

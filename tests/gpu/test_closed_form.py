@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow import OperatorSet, methods
-from opgrow.admm import sparse_code
-from opgrow.backends import HostBackend, Problem
-from opgrow.incremental_ridge import IncrementalRidge, feature_moments
-from opgrow.memory import projection
-from opgrow.methods.bls import BroadSettings
-from opgrow.methods.pln import PLNSettings
-from opgrow.methods.pop import POPSettings
+from opgrow import OperatorSet
+from opgrow.closed_form.admm import sparse_code
+from opgrow.closed_form.incremental_ridge import IncrementalRidge, feature_moments
+from opgrow.closed_form.linear_memory import projection
+from opgrow.growth import methods
+from opgrow.growth.backends import HostBackend
+from opgrow.growth.methods.bls import BroadSettings
+from opgrow.growth.methods.pln import PLNSettings
+from opgrow.growth.methods.pop import POPSettings
+from opgrow.rows.problem import Problem
 from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import memory
-from opgrow.gpu import rows as gpu_rows
-from opgrow.gpu.backend import DeviceBackend
+from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.rows.device import memory
+from opgrow.rows.device import rows as gpu_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 NOT_TUNED = TuningSettings(loss="mse", learning_rates=(), epochs=())

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from opgrow import HeMLGOPClassifier, POPFastClassifier
-from opgrow.checkpoints import folder
 from opgrow.estimators import base
+from opgrow.growth.checkpoints import folder
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu.backend import DeviceBackend
+from opgrow.growth.cuda_backend import DeviceBackend
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SETS = [("multiplication", "sum", "tanh"), ("harmonic", "sum", "tanh")]

@@ -17,16 +17,16 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
-from opgrow.callbacks import Callback, StopGrowth
 from opgrow.estimators import base
+from opgrow.estimators.listeners import Callback, StopGrowth
 from opgrow.operators import register_activation, unregister
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import memory
-from opgrow.gpu import rows as gpu_rows
-from opgrow.gpu import training as gpu_training
-from opgrow.gpu.backend import DeviceBackend
+from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.rows.device import memory
+from opgrow.rows.device import rows as gpu_rows
+from opgrow.training.cuda import training as gpu_training
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 PERCEPTRONS = [("multiplication", "sum", "sigmoid"), ("multiplication", "sum", "tanh")]

@@ -14,20 +14,21 @@ from sklearn.datasets import make_classification
 
 from networks import with_random_parameters
 from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
-from opgrow.backends import HostBackend, Problem
-from opgrow.callbacks import StopGrowth
-from opgrow.checkpoints import Draft
 from opgrow.estimators import base
+from opgrow.estimators.listeners import StopGrowth
+from opgrow.growth.backends import HostBackend
+from opgrow.growth.checkpoints import Draft
 from opgrow.network import Linear
+from opgrow.rows.problem import Problem
 from opgrow.training.candidates import Candidates
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import meeting
-from opgrow.gpu.backend import DeviceBackend
-from opgrow.gpu.meeting import Meeting, train_together
+from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.training.cuda import meeting
+from opgrow.training.cuda.meeting import Meeting, train_together
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SETTINGS = TuningSettings(loss="mse", learning_rates=(0.01,), epochs=(2,), batch_size=16, dropout=0.2)

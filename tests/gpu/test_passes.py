@@ -8,15 +8,15 @@ from torch import nn
 from torch.nn import functional
 
 from opgrow import Block, Layer, OperatorSet
-from opgrow.kernels import reference
+from opgrow.engine import reference
 from opgrow.operators import registered
 from opgrow.training.candidates import Shape
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import passes
-from opgrow.gpu.model import Model
-from opgrow.gpu.passes import LayerPass
+from opgrow.training.cuda import passes
+from opgrow.training.cuda.model import Model
+from opgrow.training.cuda.passes import LayerPass
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")

@@ -9,18 +9,19 @@ import pytest
 import torch
 
 from opgrow import Block, OperatorSet
-from opgrow.backends import HostBackend, Problem
+from opgrow.growth.backends import HostBackend
+from opgrow.growth.search import SearchSettings, search
+from opgrow.network.scaling import Scaling
 from opgrow.operators import operator_sets
-from opgrow.preparation import moments
-from opgrow.scaling import Scaling
-from opgrow.search import SearchSettings, search
+from opgrow.rows.preparation import moments
+from opgrow.rows.problem import Problem
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import memory
-from opgrow.gpu import rows as gpu_rows
-from opgrow.gpu.backend import DeviceBackend
-from opgrow.gpu.memory import Budget, shrinking
+from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.rows.device import memory
+from opgrow.rows.device import rows as gpu_rows
+from opgrow.rows.device.memory import Budget, shrinking
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 #: Products with sums are matrix products, which need no slow interpreter.

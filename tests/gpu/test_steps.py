@@ -7,18 +7,19 @@ import pytest
 import torch
 
 from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import HostPart, Problem
 from opgrow.network import Linear
+from opgrow.rows.memory import HostPart
+from opgrow.rows.problem import Problem
 from opgrow.training.candidates import Candidates, Shape
 from opgrow.training.reference import ReferenceTrainer
 from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.gpu import heads, passes
-from opgrow.gpu.backend import DeviceBackend
-from opgrow.gpu.model import Model
-from opgrow.gpu.steps import Trainer
+from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.training.cuda import heads, passes
+from opgrow.training.cuda.model import Model
+from opgrow.training.cuda.steps import Trainer
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 N_ROWS, N_INPUTS, N_OUTPUTS = 11, 4, 3

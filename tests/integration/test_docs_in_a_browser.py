@@ -18,7 +18,12 @@ from pathlib import Path
 import pytest
 
 import opgrow
-from opgrow import callbacks, data, datasets, events, operators, progress
+from opgrow import operators
+from opgrow.estimators import listeners as callbacks
+from opgrow.estimators.listeners import progress
+from opgrow.growth import events
+from opgrow.rows import datasets
+from opgrow.rows import tables as data
 
 ROOT = Path(__file__).parents[2]
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from opgrow import OperatorSet
-from opgrow.kernels import reference
+from opgrow.engine import reference
 from opgrow.operators import registered
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.kernels import cuda
+from opgrow.engine.cuda import pools as cuda
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = 1e-5

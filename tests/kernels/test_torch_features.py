@@ -8,9 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opgrow import OperatorSet, kernels
-from opgrow.kernels import reference
-from opgrow.kernels.differentiable import features
+from opgrow import OperatorSet
+from opgrow.engine import features as kernels
+from opgrow.engine import reference
+from opgrow.engine.differentiable import features
 from opgrow.operators import library
 
 pytestmark = pytest.mark.cpu

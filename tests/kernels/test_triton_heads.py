@@ -10,7 +10,7 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 
 import triton
 
-from opgrow.kernels import triton_heads
+from opgrow.engine.cuda import triton_heads
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")

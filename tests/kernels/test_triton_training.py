@@ -1,7 +1,7 @@
 """The kernels of a training step on a GPU against plain torch in double precision, and its optimiser.
 
-They are launched as `opgrow.gpu` launches them, but with small tiles, and interpreted where there is no
-GPU.
+They are launched as `opgrow.training.cuda` launches them, but with small tiles, and interpreted where there is
+no GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 
 import triton
 
-from opgrow.kernels import triton_training
+from opgrow.engine.cuda import triton_training
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")

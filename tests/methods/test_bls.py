@@ -13,12 +13,12 @@ from sklearn.model_selection import train_test_split
 
 import opgrow
 from opgrow import BLSClassifier, BLSRegressor
-from opgrow.events import GrowthFinished, PhaseStarted
-from opgrow.growth import Problem
-from opgrow.incremental_ridge import IncrementalRidge, feature_moments
-from opgrow.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
+from opgrow.closed_form.incremental_ridge import IncrementalRidge, feature_moments
+from opgrow.growth.events import GrowthFinished, PhaseStarted
+from opgrow.growth.loop import Problem
+from opgrow.growth.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
 from opgrow.network.tensors import to_tensors
-from opgrow.scores import evaluate
+from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu

@@ -14,12 +14,13 @@ from sklearn.linear_model import Ridge
 
 import opgrow
 from networks import are_same
-from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor, methods
-from opgrow.events import PhaseStarted
-from opgrow.growth import Problem
-from opgrow.methods.pln import PLNSettings
+from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
+from opgrow.growth import methods
+from opgrow.growth.events import PhaseStarted
+from opgrow.growth.loop import Problem
+from opgrow.growth.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
-from opgrow.scores import evaluate
+from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu

@@ -20,16 +20,17 @@ from torch import nn
 
 import opgrow
 from networks import are_same
-from opgrow import Callback, OperatorSet, POPRegressor, methods, operator_sets
-from opgrow.events import CandidateFinished, EpochFinished, PhaseStarted
-from opgrow.growth import Problem
-from opgrow.methods import pop
-from opgrow.methods.pop import POPSettings
+from opgrow import Callback, OperatorSet, POPRegressor, operator_sets
+from opgrow.estimators.listeners.progress import Progress
+from opgrow.growth import methods
+from opgrow.growth.events import CandidateFinished, EpochFinished, PhaseStarted
+from opgrow.growth.loop import Problem
+from opgrow.growth.methods import pop
+from opgrow.growth.methods.pop import POPSettings
 from opgrow.network import Block
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
-from opgrow.progress import Progress
-from opgrow.scores import CRITERIA, evaluate
 from opgrow.training.population import Member, draw_start
+from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu

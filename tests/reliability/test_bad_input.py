@@ -31,14 +31,14 @@ from opgrow import (
     Network,
     PMLPClassifier,
     POPMemOClassifier,
-    datasets,
     operators,
-    persistence,
 )
-from opgrow.callbacks import Callback, MaxParameters, MaxSeconds
 from opgrow.cli import app
-from opgrow.data import Table, TableEncoder, infer_task
+from opgrow.estimators import files as persistence
+from opgrow.estimators.listeners import Callback, MaxParameters, MaxSeconds
 from opgrow.report import write_report
+from opgrow.rows import datasets
+from opgrow.rows.tables import Table, TableEncoder, infer_task
 
 QUICK: dict[str, Any] = {
     "preset": None,
@@ -99,7 +99,7 @@ def check(call: Function[[Any], Any], error: type[Exception], sentence: str, giv
     before = sorted(path.name for path in given.folder.iterdir())
     with pytest.raises(error) as caught:
         call(given)
-    assert type(caught.value) in (error, opgrow.errors.NotFiniteError) or issubclass(error, OSError)
+    assert type(caught.value) in (error, opgrow.common.errors.NotFiniteError) or issubclass(error, OSError)
     assert re.fullmatch(".*".join(map(re.escape, sentence.split("..."))), str(caught.value), re.DOTALL)
     assert sorted(path.name for path in given.folder.iterdir()) == before
 

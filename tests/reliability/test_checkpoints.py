@@ -21,11 +21,11 @@ from torturer import FITS
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow.checkpoints import folder as folder_module
-from opgrow.checkpoints import identity as identity_module
-from opgrow.checkpoints.codec import decode, encode
-from opgrow.checksums import seal, tensors_in
 from opgrow.cli import app
+from opgrow.common.checksums import seal, tensors_in
+from opgrow.growth.checkpoints import folder as folder_module
+from opgrow.growth.checkpoints import identity as identity_module
+from opgrow.growth.checkpoints.codec import decode, encode
 from opgrow.training.schedule import Schedule, TrainingState
 from opgrow.training.settings import TuningSettings
 
@@ -103,7 +103,7 @@ def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(name, ever
 @pytest.mark.cpu
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     small(checkpoint_dir=tmp_path).fit(X, Y)
-    monkeypatch.setattr("opgrow.methods.hemlgop.search", lambda *a: pytest.fail("searched again"))
+    monkeypatch.setattr("opgrow.growth.methods.hemlgop.search", lambda *a: pytest.fail("searched again"))
     monkeypatch.setattr("opgrow.training.native.NativeTrainer.epoch", lambda *a: pytest.fail("tuned again"))
     small(checkpoint_dir=tmp_path).fit(X, Y)
 
@@ -199,7 +199,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path):
 def test_a_second_fit_in_the_same_folder_is_refused_while_the_first_one_runs(tmp_path):
     began, go_on = threading.Event(), threading.Event()
 
-    class Wait(opgrow.callbacks.Callback):
+    class Wait(opgrow.estimators.listeners.Callback):
         def on_step_end(self, event):
             began.set()
             go_on.wait(60)
@@ -385,7 +385,7 @@ def test_time_goes_on_with_what_was_left(tmp_path):
     elapsed = json.loads(_text(last))["record"]["elapsed"]
     seen = []
 
-    class Look(opgrow.callbacks.Callback):
+    class Look(opgrow.estimators.listeners.Callback):
         def on_fit_start(self, event):
             seen.append(event.seconds)
 
@@ -420,7 +420,7 @@ _FIT = """
 import sys
 from test_checkpoints import *
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
-class Say(opgrow.callbacks.Callback):
+class Say(opgrow.estimators.listeners.Callback):
     def on_epoch_end(self, event): print("epoch", flush=True)
 clf = small(epochs=(400, 400), checkpoint_dir=sys.argv[1], checkpoint_seconds=1000, callbacks=[Say()])
 clf.fit(X, Y)

@@ -20,8 +20,8 @@ from tiny_estimators import NAMES, rows, tiny
 from typer.testing import CliRunner, Result
 
 from opgrow.cli import app
-from opgrow.data import TableEncoder
-from opgrow.persistence import save
+from opgrow.estimators.files import save
+from opgrow.rows.tables import TableEncoder
 
 #: What a message quotes from a file may hold anything.
 QUOTED = re.compile(r"'.*'|\".*\"")

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from tiny_estimators import NAMES, digest, rows, tiny
 
 import opgrow
-from opgrow.kernels.threads import run_all
+from opgrow.common.threads import run_all
 
 SCRIPT = Path(__file__).with_name("concurrent_fits.py")
 #: Far more than it takes: whoever needs longer waits for something that does not come.

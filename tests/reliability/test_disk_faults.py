@@ -17,10 +17,12 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import HeMLRNClassifier, atomic, persistence
+from opgrow import HeMLRNClassifier
 from opgrow.bench.store import Store
 from opgrow.cli import app
-from opgrow.data import Table, TableEncoder
+from opgrow.common import atomic
+from opgrow.estimators import files as persistence
+from opgrow.rows.tables import Table, TableEncoder
 
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EPERM", "EROFS", "EDQUOT", "EFBIG")
 INTERRUPTED = "KeyboardInterrupt"
@@ -142,7 +144,7 @@ CASES = list(cases())
 
 
 class Disk:
-    """Stands for `os` in `opgrow.atomic`: notes what is asked of it, and fails when it is told to.
+    """Stands for `os` in `opgrow.common.atomic`: notes what is asked of it, and fails when it is told to.
 
     ``short`` bytes are what a write takes at most.
     """

@@ -13,18 +13,18 @@ from typer.testing import CliRunner
 
 import opgrow
 from opgrow import estimators
-from opgrow.admm import bounded_least_squares
-from opgrow.averaging import rows_between
 from opgrow.cli import app
-from opgrow.incremental_ridge import IncrementalRidge
-from opgrow.kernels import compiled_features
+from opgrow.closed_form.admm import bounded_least_squares
+from opgrow.closed_form.incremental_ridge import IncrementalRidge
+from opgrow.closed_form.ridge import factor_base, update
+from opgrow.engine.features import compiled_features
+from opgrow.growth.search import SearchSettings, search
 from opgrow.network import NORM_EPSILON
+from opgrow.network.average import rows_between
 from opgrow.network.tensors import to_tensors
 from opgrow.operators import OperatorSet
-from opgrow.preparation import merged, moments, standardized
-from opgrow.ridge import factor_base, update
-from opgrow.search import SearchSettings, search
-from opgrow.statistics import Rows
+from opgrow.rows.preparation import merged, moments, standardized
+from opgrow.rows.search_sums import Rows
 
 QUICK = {
     "preset": None,
@@ -365,7 +365,7 @@ def test_the_batches_of_all_tried_dropouts_count():
 
 def test_nothing_is_said_where_nothing_was_left_out():
     found = fitted(opgrow.HeMLGOPClassifier, *CANCER)
-    assert opgrow.progress.growth_table(found.history_).caption is None
+    assert opgrow.estimators.listeners.progress.growth_table(found.history_).caption is None
 
 
 # --- refusals ---

@@ -23,17 +23,18 @@ from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow import HeMLRNClassifier, persistence
+from opgrow import HeMLRNClassifier
 from opgrow.bench.page import page as study_page
 from opgrow.bench.runs import DONE, Run
 from opgrow.bench.study import Study
 from opgrow.cli import app
-from opgrow.data import Table, TableEncoder
+from opgrow.common.texts import plain_console, printable
+from opgrow.estimators import files as persistence
+from opgrow.estimators.listeners.progress import growth_table
+from opgrow.estimators.record import _operator_set
 from opgrow.export.c_text import safe_comment
-from opgrow.progress import growth_table
-from opgrow.record import _operator_set
 from opgrow.report import write_report
-from opgrow.texts import plain_console, printable
+from opgrow.rows.tables import Table, TableEncoder
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 EVIL = [

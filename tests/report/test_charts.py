@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from opgrow.network.drawing.svg import COLOURS, clean, shades
 from opgrow.report.charts import Line, Point, bars, lines, scatter
-from opgrow.report.svg import COLOURS, clean, shades
 
 SVG = "{http://www.w3.org/2000/svg}"
 

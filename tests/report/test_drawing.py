@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet, operator_sets
+from opgrow.network.drawing.layout import plan
 from opgrow.report import draw
-from opgrow.report.layout import plan
 
 SVG = "{http://www.w3.org/2000/svg}"
 GAUSSIAN = OperatorSet("gaussian", "maximum", "tanh")

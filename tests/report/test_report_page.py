@@ -22,7 +22,7 @@ import opgrow
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, HeMLRNRegressor, PLNRegressor, load
 from opgrow.report import write_report
 from opgrow.report.page import page
-from opgrow.scores import Score
+from opgrow.training.scores import Score
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
 SMALL = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.stream.moments import ColumnMoments, column_moments
+from opgrow.rows.chunks.moments import ColumnMoments, column_moments
 
 
 @pytest.mark.parametrize("weighted", [False, True])

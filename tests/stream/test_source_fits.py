@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opgrow
+from opgrow.common.team import Alone
 from opgrow.estimators import (
     BLSClassifier,
     HeMLGOPClassifier,
@@ -19,11 +20,10 @@ from opgrow.estimators import (
     PLNClassifier,
     POPClassifier,
 )
-from opgrow.ranks import Alone
-from opgrow.stream import Source, from_arrays, from_chunks
-from opgrow.stream import problem as problem_module
-from opgrow.stream.storage import Storage
-from opgrow.stream.survey import Division
+from opgrow.estimators import chunk_problem as problem_module
+from opgrow.rows.chunks import Source, from_arrays, from_chunks
+from opgrow.rows.chunks.storage import Storage
+from opgrow.rows.chunks.survey import Division
 
 N = 1500
 #: Too little for the rows, which take 48,000 bytes: every path of data larger than memory is taken.
@@ -208,7 +208,7 @@ def test_a_full_disk_costs_time_and_not_the_fit(rows, monkeypatch):
     def full(self, array):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("opgrow.stream.spool.Spool.add", full)
+    monkeypatch.setattr("opgrow.rows.chunks.spool.Spool.add", full)
     np.testing.assert_array_equal(make().fit(source).predict_proba(x), known.predict_proba(x))
 
 
@@ -361,7 +361,7 @@ def test_an_error_while_reading_reaches_the_user(rows):
 
 @pytest.mark.parametrize("cls", [HeMLGOPClassifier, HeMLRNClassifier])
 def test_a_fit_that_is_cut_off_goes_on(cls, rows, tmp_path, monkeypatch):
-    from opgrow.checkpoints import folder
+    from opgrow.growth.checkpoints import folder
 
     class Cut(BaseException):
         pass

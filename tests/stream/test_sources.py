@@ -7,8 +7,16 @@ import mmap
 import numpy as np
 import pytest
 
-from opgrow.stream import Source, from_arrays, from_chunks, from_files, from_parquet, open_source, parse_bytes
-from opgrow.stream.sources import memory_map
+from opgrow.rows.chunks import (
+    Source,
+    from_arrays,
+    from_chunks,
+    from_files,
+    from_parquet,
+    open_source,
+    parse_bytes,
+)
+from opgrow.rows.chunks.sources import memory_map
 
 N, D = 53, 4
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from networks import with_random_parameters
 from opgrow import Block, Layer, OperatorSet
-from opgrow.backends import HostBackend, HostPart
-from opgrow.checkpoints import Draft
+from opgrow.growth.backends import HostBackend
+from opgrow.growth.checkpoints import Draft
 from opgrow.network import Linear
+from opgrow.rows.memory import HostPart
 from opgrow.training.candidates import Candidates
 from opgrow.training.native import NativeTrainer
 from opgrow.training.reference import ReferenceTrainer

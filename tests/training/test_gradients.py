@@ -20,8 +20,8 @@ from torch import nn
 from networks import as_modules
 from opgrow import PERCEPTRON, OperatorSet
 from opgrow.operators import library
-from opgrow.scores import row_losses
 from opgrow.training.candidates import Candidates
+from opgrow.training.scores import row_losses
 from opgrow.training.settings import ADAM_EPSILON, batch_bounds
 from plain_training import plain_training
 

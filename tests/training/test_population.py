@@ -13,23 +13,17 @@ from problems import ACTIVATIONS, HARMONIC, NODALS, POOLS, TRAINERS
 from torch import nn
 
 from opgrow import PERCEPTRON, Layer, OperatorSet, operator_sets
-from opgrow.backends import HostBackend, HostPart
-from opgrow.checkpoints import Draft
-from opgrow.checkpoints.codec import decode, encode
+from opgrow.growth.backends import HostBackend
+from opgrow.growth.checkpoints import Draft
+from opgrow.growth.checkpoints.codec import decode, encode
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
-from opgrow.scores import CRITERIA, evaluate
+from opgrow.rows.memory import HostPart
 from opgrow.training import reference
 from opgrow.training.candidates import Candidates, Shape
 from opgrow.training.native import NativeTrainer
-from opgrow.training.population import (
-    Member,
-    Tally,
-    candidates_of,
-    draw_start,
-    modules_of,
-    train_members,
-)
+from opgrow.training.population import Member, Tally, candidates_of, draw_start, modules_of, train_members
 from opgrow.training.reference import ReferenceTrainer
+from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training, score, statistics
 from opgrow.training.train import train as train_candidates

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from opgrow.scores import CRITERIA, Score
 from opgrow.training.schedule import Epoch, Schedule
+from opgrow.training.scores import CRITERIA, Score
 from opgrow.training.settings import TuningSettings
 
 pytestmark = pytest.mark.cpu

@@ -14,13 +14,13 @@ from problems import HARMONIC, TRAINERS, data, network, settings, training_of
 from torch import nn
 
 from opgrow import PERCEPTRON, OperatorSet
-from opgrow.checkpoints import Draft
-from opgrow.checkpoints.codec import decode, encode
+from opgrow.growth.checkpoints import Draft
+from opgrow.growth.checkpoints.codec import decode, encode
 from opgrow.operators import register_activation, unregister
-from opgrow.scores import evaluate
 from opgrow.training.candidates import Candidates
 from opgrow.training.native import NativeTrainer
 from opgrow.training.schedule import TrainingState
+from opgrow.training.scores import evaluate
 from opgrow.training.train import score, statistics, train
 from plain_training import plain_training
 

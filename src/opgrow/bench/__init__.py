@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.texts import printable
+from opgrow.common.texts import printable
 
 if TYPE_CHECKING:
     from .memory import Measured
@@ -52,8 +52,8 @@ def speed(
     as_json: _Json = False,
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
-    from ..devices import choose_device
-    from ..extras import require_torch
+    from ..common.extras import require_torch
+    from ..growth.devices import choose_device
 
     require_torch("opgrow bench speed, which compares with it,")
     from .speed import measure
@@ -63,7 +63,7 @@ def speed(
     if against is None and (isa, folder) != (None, None):
         raise ValueError("--isa and --folder are for --against COMMIT: give it, too")
     if against is not None:
-        from ..parameters import n_threads
+        from ..estimators.parameters import n_threads
         from .against import measure_against
 
         if pop or device != "cpu":
@@ -97,8 +97,8 @@ def rows(
     as_json: _Json = False,
 ) -> None:
     """Grow a small network from generated data of several sizes: time a row, and memory."""
-    from ..devices import choose_device
-    from ..extras import require_torch
+    from ..common.extras import require_torch
+    from ..growth.devices import choose_device
 
     torch = require_torch("opgrow bench rows")
     from .rows import measure_rows
@@ -141,7 +141,7 @@ def stream(
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
     import tempfile
 
-    from ..persistence import check_writable, write_atomically
+    from ..estimators.files import check_writable, write_atomically
     from .streaming import StreamRow, StreamRun, measure_stream
     from .streaming import figure as drawn
 
@@ -295,8 +295,8 @@ app.command(
 
 def _run_study(given: dict[str, Any]) -> None:
     """Run what a command asks for; ``given`` are its options by name."""
-    from ..parameters import n_threads
-    from ..persistence import write_together
+    from ..estimators.files import write_together
+    from ..estimators.parameters import n_threads
     from .budget import parse_duration
     from .models import model_names
     from .page import page

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import datasets
+from ..rows import datasets
 from .checkout import Side, checked_out, here
 from .speed import NODALS, Row
 from .workloads import FORWARD_SIZE, STEPS, TUNED

@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from scipy import stats
 
-from ..report.svg import clean
+from ..network.drawing.svg import clean
 
 __all__ = [
     "Comparison",

@@ -28,11 +28,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import datasets
+from ..common.extras import has, needs
+from ..common.threads import single_threaded_libraries
 from ..estimators import HeMLGOPClassifier
 from ..export.c_size import find_compiler
-from ..extras import has, needs
-from ..kernels.threads import single_threaded_libraries
+from ..rows import datasets
 from .c_programs import CFunction, build
 from .protocols import draw_split
 

@@ -16,18 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .. import datasets
-from ..backends import Problem
+from ..engine import reference
+from ..engine.cuda import pools as cuda
 from ..estimators import HeMLGOPClassifier, POPClassifier, POPFastClassifier
-from ..gpu.backend import DeviceBackend
-from ..gpu.model import Model
-from ..gpu.rows import DevicePart
-from ..gpu.steps import Trainer
-from ..kernels import cuda, reference
+from ..growth.cuda_backend import DeviceBackend
+from ..growth.search import SearchSettings, search
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
-from ..search import SearchSettings, search
+from ..rows import datasets
+from ..rows.device.rows import DevicePart
+from ..rows.problem import Problem
 from ..training.candidates import Candidates, Shape
+from ..training.cuda.model import Model
+from ..training.cuda.steps import Trainer
 from ..training.reference import ReferenceTrainer
 from ..training.settings import TuningSettings
 from .speed import Row

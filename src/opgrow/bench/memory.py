@@ -92,7 +92,7 @@ def _write(path: Path, rows: int, inputs: int, classes: int) -> None:
 
 def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: float) -> Measured:
     from .. import estimators
-    from ..persistence import read
+    from ..estimators.files import read
 
     known = getattr(estimators, f"{method}Classifier")().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from .. import estimators
-from ..assignments import parse_parameters
-from ..extras import require
+from ..common.assignments import parse_parameters
+from ..common.extras import require
 
 __all__ = [
     "ABLATIONS",

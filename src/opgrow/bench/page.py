@@ -6,7 +6,7 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
-from .._version import __version__
+from ..common.version import __version__
 from ..report import html
 from ..report.html import document, escape, figure
 from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..scores import calibration_error
+from ..training.scores import calibration_error
 from .budget import OverBudget, time_limit
 from .models import GRIDS, METHODS, PEERS, n_parameters, split_name
 from .protocols import Split, hold_out

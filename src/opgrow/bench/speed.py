@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import datasets
 from ..estimators import BLSClassifier, HeMLGOPClassifier, PLNClassifier, PMLPClassifier, POPClassifier
 from ..operators import OperatorSet
+from ..rows import datasets
 from .workloads import FORWARD_SIZE, STEPS, TUNED, forward, large_search, small_search, tuning_steps
 
 __all__ = ["NODALS", "Row", "measure"]

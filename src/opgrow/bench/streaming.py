@@ -20,7 +20,7 @@ import numpy as np
 from ..estimators import HeMLGOPClassifier, HeMLRNClassifier
 from ..operators import OperatorSet
 from ..report.charts import Point, scatter
-from ..stream import Source, from_arrays, from_parquet
+from ..rows.chunks import Source, from_arrays, from_parquet
 from .speed import Row
 
 __all__ = ["StreamRow", "StreamRun", "figure", "generate", "measure_stream"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import datasets
-from .._version import __version__
-from ..devices import check_device
+from ..common.version import __version__
+from ..growth.devices import check_device
+from ..rows import datasets
 from .models import check_model
 from .protocols import PROTOCOLS, Protocol, draw_inner_split, draw_split
 from .runs import OVER_BUDGET, SELECTIONS, Run, execute

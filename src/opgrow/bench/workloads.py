@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import HostPart
+from ..common.threads import map_rows, single_threaded_libraries
 from ..engine.blocks import ACTIVATIONS
 from ..engine.native import native
-from ..kernels.threads import map_rows, single_threaded_libraries
+from ..growth.search import SearchSettings, search
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
-from ..search import SearchSettings, search
-from ..statistics import Rows
+from ..rows.memory import HostPart
+from ..rows.search_sums import Rows
 from ..training.candidates import Candidates
 from ..training.native import NativeTrainer
 from ..training.settings import TuningSettings

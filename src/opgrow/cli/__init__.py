@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from opgrow._version import __version__
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
 from opgrow.cli.export import export
@@ -18,6 +17,7 @@ from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
 from opgrow.cli.predict import evaluate, predict
 from opgrow.cli.report import report
+from opgrow.common.version import __version__
 
 __all__ = ["app", "main"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.texts import printable
+from opgrow.common.texts import printable
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
-    from opgrow.data import Table
-    from opgrow.persistence import ModelFile
+    from opgrow.estimators.files import ModelFile
+    from opgrow.rows.tables import Table
 
 __all__ = [
     "class_codes",
@@ -59,7 +59,7 @@ Decimal = Annotated[
 
 def console() -> Console:
     """Standard output for tables; wide where no terminal limits it."""
-    from opgrow.texts import plain_console
+    from opgrow.common.texts import plain_console
 
     return plain_console(highlight=False, markup=False, width=None if sys.stdout.isatty() else WIDE)
 
@@ -84,7 +84,7 @@ def target_column(table: Table, name: str | None, source: str, option: str = "--
     """Name and values of the target; by default the column ``target``. Refuses missing values."""
     import numpy as np
 
-    from opgrow.data.table import listed
+    from opgrow.rows.tables.table import listed
 
     chosen = "target" if name is None else name
     if chosen not in table.columns:
@@ -151,7 +151,7 @@ def class_codes(values: np.ndarray, classes: np.ndarray, target: str) -> np.ndar
 def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | None) -> Table:
     """A table for a model: text where the model expects text, even if the file has digits only there."""
     from opgrow.cli.training_table import text_columns
-    from opgrow.data import read_table
+    from opgrow.rows.tables import read_table
 
     text = [] if model.encoder is None else text_columns(model.encoder)
     return read_table(path, header=header, decimal=decimal, text=text)
@@ -160,7 +160,7 @@ def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | N
 @contextmanager
 def notes(quiet: bool = False) -> Iterator[list[str]]:
     """Print warnings about rows as notes, if what is done with these succeeds; yields a list of the notes."""
-    from opgrow.errors import RangeWarning, TableWarning
+    from opgrow.common.errors import RangeWarning, TableWarning
 
     said: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
@@ -205,8 +205,8 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
 
 def _warn_of_others(table: Table, known: list[str], target: str) -> None:
     """Name the columns that a model has no use for."""
-    from opgrow.data.table import listed
-    from opgrow.errors import TableWarning
+    from opgrow.common.errors import TableWarning
+    from opgrow.rows.tables.table import listed
 
     others = [name for name in table.names if name not in {*known, target}]
     if others:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from opgrow.callbacks.base import Callback
 from opgrow.cli import common
-from opgrow.events import FitStarted
+from opgrow.estimators.listeners.base import Callback
+from opgrow.growth.events import FitStarted
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from opgrow.data import Table, TableEncoder
+    from opgrow.rows.tables import Table, TableEncoder
 
 __all__ = ["Decision", "SayDecisions", "column_decisions", "file_decision", "target_decisions"]
 
@@ -46,7 +46,7 @@ def target_decisions(name: str, values: np.ndarray, task: str, reason: str | Non
     """What is to be predicted, and why it is taken for that; without a ``reason``, because it was said."""
     import numpy as np
 
-    from opgrow.data.csv_files import as_numbers
+    from opgrow.rows.tables.csv_files import as_numbers
 
     what, notes = task, []
     if task == "classification":
@@ -69,8 +69,8 @@ def target_decisions(name: str, values: np.ndarray, task: str, reason: str | Non
 
 def column_decisions(encoder: TableEncoder, dropped: Sequence[str]) -> list[Decision]:
     """What was done to the columns."""
-    from opgrow.data.facts import COMMAND, column_lines
-    from opgrow.data.table import listed
+    from opgrow.rows.tables.facts import COMMAND, column_lines
+    from opgrow.rows.tables.table import listed
 
     lines: list[Any] = column_lines(encoder.facts_, COMMAND)
     if dropped:

@@ -28,7 +28,7 @@ def demo(
     """
     from sklearn.model_selection import train_test_split
 
-    from opgrow import datasets
+    from opgrow.rows import datasets
 
     data = datasets.load(dataset)
     strata = data.target if data.task == "classification" else None
@@ -64,7 +64,7 @@ def _compare(
     from sklearn.preprocessing import StandardScaler
 
     from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
-    from opgrow.progress import Progress
+    from opgrow.estimators.listeners.progress import Progress
 
     classes = task == "classification"
     rows: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from opgrow.texts import printable
+from opgrow.common.texts import printable
 
 __all__ = ["DEBUG_VARIABLE", "OneLineErrors"]
 

@@ -17,7 +17,7 @@ import typer
 from opgrow.cli import common
 
 if TYPE_CHECKING:
-    from opgrow.persistence import ModelFile
+    from opgrow.estimators.files import ModelFile
 
 __all__ = ["export"]
 
@@ -105,7 +105,7 @@ def export(
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
     is measured and printed; of C also the sizes, if there is a compiler.
     """
-    from opgrow.persistence import check_writable, read
+    from opgrow.estimators.files import check_writable, read
 
     to = _format_of(to, output)
     written = _FORMATS[to]

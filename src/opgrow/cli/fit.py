@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from opgrow.assignments import parse_parameters
 from opgrow.cli import common
 from opgrow.cli.folders import fit_folder
 from opgrow.cli.parameters import check_parameters, class_weight
@@ -24,6 +23,7 @@ from opgrow.cli.training_table import (
     target_values,
     text_columns,
 )
+from opgrow.common.assignments import parse_parameters
 
 __all__ = ["fit"]
 
@@ -175,15 +175,15 @@ def fit(
     option that says otherwise. Under torchrun, the ranks share the rows and rank 0 writes.
     """
     from opgrow import estimators
-    from opgrow.checkpoints import clear
     from opgrow.cli import decisions
     from opgrow.cli.outcome import HeldOut, Outcome
     from opgrow.cli.plan import MemoryWatch, Planned, show_plan
-    from opgrow.data import TableEncoder, guess_task, read_table
-    from opgrow.devices import check_device
     from opgrow.distributed.launch import fit_shares, is_first, launched
-    from opgrow.persistence import check_writable, save
-    from opgrow.progress import Progress
+    from opgrow.estimators.files import check_writable, save
+    from opgrow.estimators.listeners.progress import Progress
+    from opgrow.growth.checkpoints import clear
+    from opgrow.growth.devices import check_device
+    from opgrow.rows.tables import TableEncoder, guess_task, read_table
 
     check_writable(output)
     for table_file in (data, validation):
@@ -325,8 +325,8 @@ def fit(
 
 def _checkpoint_folder(checkpoint: Path | None, resume: bool, output: Path) -> Path | None:
     """Where the growth is saved; a fit that is there must be meant, or be this one before a restart."""
-    from opgrow.checkpoints import holds_a_fit
     from opgrow.distributed.launch import is_first, restarted
+    from opgrow.growth.checkpoints import holds_a_fit
 
     if checkpoint is None and resume:
         checkpoint = output.with_name(f"{output.name}.checkpoint")
@@ -354,7 +354,7 @@ def _saved_on_signals(folder: Path | None) -> Iterator[None]:
 
 def _check_report(report: Path, output: Path, *tables: Path | None) -> None:
     """Refuse a page that cannot be written, or only over other files of this command."""
-    from opgrow.persistence import check_writable
+    from opgrow.estimators.files import check_writable
 
     check_writable(report)
     if report.resolve() == output.resolve():

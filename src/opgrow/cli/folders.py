@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from opgrow.cli.outcome import Outcome
-    from opgrow.persistence import ModelFile
-    from opgrow.stream import Source
+    from opgrow.estimators.files import ModelFile
+    from opgrow.rows.chunks import Source
 
 __all__ = ["fit_folder", "model_inputs", "prediction_lines", "targets"]
 
@@ -39,10 +39,10 @@ def fit_folder(
     """
     from opgrow.cli.decisions import SayDecisions, target_decisions
     from opgrow.cli.outcome import HeldOut, Outcome
-    from opgrow.data import guess_task
-    from opgrow.data.table import as_column
     from opgrow.distributed.launch import fit_shares, is_first
-    from opgrow.progress import Progress
+    from opgrow.estimators.listeners.progress import Progress
+    from opgrow.rows.tables import guess_task
+    from opgrow.rows.tables.table import as_column
 
     source, name = _opened(folder, target, drop)
     first = source.read(0).y
@@ -73,7 +73,7 @@ def fit_folder(
 
 
 def _opened(folder: Path, target: str | None, drop: list[str]) -> tuple[Source, str]:
-    from opgrow.stream import open_source
+    from opgrow.rows.chunks import open_source
 
     if not any(folder.rglob("*.parquet")):
         if drop:
@@ -107,8 +107,8 @@ def _scores(estimator: Any, source: Source, name: str) -> dict[str, float]:
 
 def model_inputs(model: ModelFile, folder: Path) -> Source:
     """The rows of a folder as a model takes them."""
-    from opgrow.data import Table
-    from opgrow.stream import from_chunks, open_source
+    from opgrow.rows.chunks import from_chunks, open_source
+    from opgrow.rows.tables import Table
 
     known = getattr(model.estimator, "feature_names_in_", None)
     parquet = any(folder.rglob("*.parquet"))
@@ -127,7 +127,7 @@ def model_inputs(model: ModelFile, folder: Path) -> Source:
 def targets(folder: Path, target: str | None) -> tuple[str, np.ndarray]:
     """Name and values of the targets in a folder."""
     from opgrow.estimators.streaming import targets_of
-    from opgrow.stream import open_source
+    from opgrow.rows.chunks import open_source
 
     name = target or ("target" if any(folder.rglob("*.parquet")) else "y")
     return name, targets_of(open_source(folder, name))[0]

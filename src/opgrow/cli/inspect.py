@@ -10,7 +10,7 @@ import typer
 from opgrow.cli import common
 
 if TYPE_CHECKING:
-    from opgrow.persistence import ModelFile
+    from opgrow.estimators.files import ModelFile
 
 __all__ = ["inspect"]
 
@@ -26,7 +26,7 @@ def inspect(
     ] = False,
 ) -> None:
     """Show what a model file holds: the network, its inputs and how it was grown."""
-    from opgrow.persistence import read
+    from opgrow.estimators.files import read
 
     if as_json and digest:
         raise ValueError("--json has the digest in it: give --json or --digest.")
@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
 
 
 def _print(path: Path, model: ModelFile) -> None:
-    from opgrow.progress import growth_table
+    from opgrow.estimators.listeners.progress import growth_table
 
     estimator, console = model.estimator, common.console()
     console.print(f"{path}: {type(estimator).__name__}, written by opgrow {model.library}", soft_wrap=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opgrow.callbacks.base import Callback
 from opgrow.cli import common
 from opgrow.cli.decisions import Decision
-from opgrow.events import FitStarted, GrowthFinished, GrowthStarted
+from opgrow.estimators.listeners.base import Callback
+from opgrow.growth.events import FitStarted, GrowthFinished, GrowthStarted
 
 __all__ = ["HeldOut", "Outcome"]
 
@@ -97,7 +97,7 @@ class Outcome:
 
     def show(self, output: Path, report: Path | None) -> None:
         """Print it."""
-        from opgrow.progress import growth_table
+        from opgrow.estimators.listeners.progress import growth_table
 
         console = common.console()
         console.print(growth_table(self.estimator.history_))

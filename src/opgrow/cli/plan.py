@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import typer
 
-from opgrow.callbacks.base import Callback
 from opgrow.cli import common
-from opgrow.events import FitStarted
-from opgrow.machine import available_bytes, peak_bytes, resident_bytes
-from opgrow.report.svg import counted
-from opgrow.resources import Plan, plan_fit
+from opgrow.common.machine import available_bytes, peak_bytes, resident_bytes
+from opgrow.estimators.listeners.base import Callback
+from opgrow.estimators.resources import Plan, plan_fit
+from opgrow.growth.events import FitStarted
+from opgrow.network.drawing.svg import counted
 
 __all__ = ["Forecast", "MemoryWatch", "Planned", "show_plan"]
 
@@ -64,7 +64,7 @@ class MemoryWatch(Callback):
     def __init__(self, estimator: Any, x: Any, y: Any, eval_set: Any, dry_run: bool, quiet: bool) -> None:
         from sklearn.base import is_classifier
 
-        from opgrow.parameters import n_threads
+        from opgrow.estimators.parameters import n_threads
 
         self.dry_run, self.quiet = dry_run, quiet
         classes, codes = np.unique(y, return_inverse=True) if is_classifier(estimator) else (None, None)

@@ -14,12 +14,12 @@ import typer
 
 from opgrow.cli import common
 from opgrow.cli.folders import model_inputs, prediction_lines, targets
-from opgrow.texts import printable
+from opgrow.common.texts import printable
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from opgrow.persistence import ModelFile
+    from opgrow.estimators.files import ModelFile
 
 __all__ = ["evaluate", "predict"]
 
@@ -50,7 +50,7 @@ def predict(
     Writes CSV with a column 'prediction', in the order of the rows. Further columns of the table are ignored;
     these, and rows with categories that the model does not know, are counted on standard error.
     """
-    from opgrow.persistence import check_writable, read, write_atomically
+    from opgrow.estimators.files import check_writable, read, write_atomically
 
     if output != "-":
         check_writable(output)
@@ -89,7 +89,7 @@ def evaluate(
 
     Classes: accuracy, balanced accuracy, macro F1 and log loss. Numbers: R2, MAE and RMSE.
     """
-    from opgrow.persistence import read
+    from opgrow.estimators.files import read
 
     loaded = read(model)
     if data.is_dir():

@@ -40,7 +40,7 @@ def report(
     The page is one file that needs no network. A model file keeps no curves of tuning; 'opgrow fit --report'
     shows them.
     """
-    from opgrow.persistence import check_writable, read
+    from opgrow.estimators.files import check_writable, read
     from opgrow.report import write_report
 
     page = model.with_suffix(".html") if output is None else output

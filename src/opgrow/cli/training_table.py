@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opgrow.cli import common
 
 if TYPE_CHECKING:
-    from opgrow.data import Table, TableEncoder
+    from opgrow.rows.tables import Table, TableEncoder
 
 __all__ = ["column_names", "features", "same_labels", "split_names", "target_values", "text_columns"]
 
@@ -26,7 +26,7 @@ def column_names(table: Table, items: list[str]) -> list[str]:
 
 def text_columns(encoder: TableEncoder) -> list[str]:
     """Columns that an encoder takes as text."""
-    from opgrow.data.columns import TextColumn
+    from opgrow.rows.tables.columns import TextColumn
 
     return [column.name for column in encoder.columns_ if isinstance(column, TextColumn)]
 
@@ -44,7 +44,7 @@ def features(table: Table, target: str, drop: list[str]) -> Table:
 
 def target_values(values: Any, task: str, name: str, as_text: bool = False) -> Any:
     """The target as an estimator takes it; dates are classes only if they are said to be text."""
-    from opgrow.data.dates import date_among
+    from opgrow.rows.tables.dates import date_among
 
     if task == "classification":
         date = date_among(values) if values.dtype == object and not as_text else None

@@ -7,7 +7,7 @@ needs no torch where there are none.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..extras import require_torch
+from ..common.extras import require_torch
 
 if TYPE_CHECKING:
     from .fitting import fit

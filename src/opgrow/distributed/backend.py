@@ -16,14 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..algebra import Array
-from ..backends import HostBackend, HostPart, Problem, sample_rows
+from ..engine.dispatch import Array
+from ..growth.backends import HostBackend
+from ..growth.chunk_backend import StreamBackend
 from ..network import Block
-from ..preparation import moments
-from ..scaling import Scaling
-from ..statistics import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
-from ..stream.backend import StreamBackend
-from ..stream.part import StreamPart
+from ..network.scaling import Scaling
+from ..rows.chunks.part import StreamPart
+from ..rows.memory import HostPart
+from ..rows.preparation import moments
+from ..rows.problem import Problem, sample_rows
+from ..rows.search_sums import Draw, Gathered, Provisional, ScoreChunk, SearchRows, Sums
 from ..training.candidates import Candidates
 from ..training.settings import TuningSettings, is_plain
 from ..training.train import TrainedCandidates, Trainer, Training, train

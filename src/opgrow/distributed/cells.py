@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import HostPart, block_outputs, sample_rows
 from ..engine.native import native
 from ..engine.shards import pairwise_sum
 from ..network import Block
-from ..statistics import Rows
+from ..rows.memory import HostPart, block_outputs
+from ..rows.problem import sample_rows
+from ..rows.search_sums import Rows
 
 __all__ = ["CELLS", "CellPart", "cell_cuts"]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..checkpoints.folder import Folder, claimed, working
-from ..checkpoints.identity import Identity
-from ..checkpoints.interruption import Interruption
-from ..checkpoints.records import Record, parse_record, read_content
+from ..common.interruption import Interruption
+from ..growth.checkpoints.folder import Folder, claimed, working
+from ..growth.checkpoints.identity import Identity
+from ..growth.checkpoints.records import Record, parse_record, read_content
 from .hashing import checksum
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SharedFolder(Folder):
 def opened_together(
     ranks: SharedRanks, path: str | os.PathLike[str], seconds: float, identity: Identity
 ) -> Iterator[SharedFolder]:
-    """As `opgrow.checkpoints.opened`, for all ranks; what is wrong with the folder all of them are told."""
+    """As `opgrow.growth.checkpoints.opened`, for all ranks; an error of the folder is one on all of them."""
     folder = SharedFolder(Path(path).expanduser(), seconds, Interruption(), ranks)
     with ExitStack() as stack:
         ranks.together(lambda: stack.enter_context(claimed(folder, identity)) if folder.writes else None)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import torch.distributed as dist
 
-from ..ranks import sharing
+from ..common.team import sharing
 from .group import Group
 from .ranks import SharedRanks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..stream.sources import Source
+from ..rows.chunks.sources import Source
 
 __all__ = ["fit_shares", "is_first", "launched", "restarted", "share_of"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..extras import needs
-from ..stream.sources import Source
+from ..common.extras import needs
+from ..rows.chunks.sources import Source
 from .launch import share_of
 
 __all__ = ["ray_fit"]
@@ -76,7 +76,7 @@ def ray_fit(
         checkpoint = trainer.fit().checkpoint
         assert checkpoint is not None
         with checkpoint.as_directory() as found:
-            from ..persistence import load
+            from ..estimators.files import load
 
             return load(Path(found) / _MODEL)
 

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from ..checkpoints import Folder, Identity
+from ..common.team import Alone, Division
 from ..engine.shards import pairwise_sum
-from ..methods.hemlgop import BlockGrowth
-from ..ranks import Alone, Division
-from ..stream.backend import StreamProblem
-from ..stream.survey import Survey
+from ..growth.checkpoints import Folder, Identity
+from ..growth.chunk_backend import StreamProblem
+from ..growth.methods.hemlgop import BlockGrowth
+from ..rows.chunks.survey import Survey
 from .backend import DistributedBackend
 from .cells import cell_cuts
 from .checkpoints import digest, opened_together

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..scaling import Ranges
-from ..stream.backend import StreamProblem
-from ..stream.moments import ColumnMoments
-from ..stream.survey import Survey
+from ..growth.chunk_backend import StreamProblem
+from ..network.scaling import Ranges
+from ..rows.chunks.moments import ColumnMoments
+from ..rows.chunks.survey import Survey
 from .backend import ShardProblem
 from .group import Group
 

@@ -23,20 +23,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..averaging import average, fold_rows, rows_between
-from ..backends import Backend
-from ..callbacks.base import Callback, broadcast, check_callbacks
-from ..callbacks.budget import budgets
-from ..checkpoints import Identity, NoFolder
-from ..checkpoints.fingerprints import texts
-from ..data.advice import advice
-from ..devices import choose_backend, prediction_device
-from ..events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
-from ..growth import GrowthSettings, Method, Problem
-from ..kernels.threads import run_all
+from ..common.team import current
+from ..common.threads import run_all
+from ..growth.backends import Backend
+from ..growth.checkpoints import Identity, NoFolder
+from ..growth.checkpoints.fingerprints import texts
+from ..growth.devices import choose_backend, prediction_device
+from ..growth.events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
+from ..growth.loop import GrowthSettings, Method, Problem
 from ..network import Network
-from ..parameters import check_common, class_weights
-from ..preparation import (
+from ..network.average import average, fold_rows, rows_between
+from ..network.scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
+from ..rows.chunks.sources import Source
+from ..rows.preparation import (
     as_array,
     as_numbers,
     check_labels,
@@ -49,17 +48,18 @@ from ..preparation import (
     split_rows,
     standardized,
 )
-from ..ranks import current
-from ..scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
-from ..scores import Loss, probabilities
-from ..stream.sources import Source
+from ..rows.tables.advice import advice
+from ..training.scores import Loss, probabilities
+from .listeners.base import Callback, broadcast, check_callbacks
+from .listeners.budget import budgets
 from .outside import FarRows, values_outside
+from .parameters import check_common, class_weights
 from .streaming import as_source, chunks_for, fit_source, targets_of
 
 if TYPE_CHECKING:
     from ..export import ExportCheck
     from ..report import Drawing
-    from ..resources import Plan
+    from .resources import Plan
 
 __all__ = ["ClassifierFace", "GrowingEstimator", "RegressorFace", "with_class_weight", "with_parameters"]
 
@@ -177,7 +177,7 @@ class GrowingEstimator(BaseEstimator):
     """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
-    #: Whether rows may be read in chunks from a `opgrow.stream.Source`.
+    #: Whether rows may be read in chunks from a `opgrow.rows.chunks.Source`.
     _takes_sources: ClassVar[bool] = False
     network_: Network
     history_: list[GrowthStep]
@@ -246,7 +246,7 @@ class GrowingEstimator(BaseEstimator):
         >>> plan.n_rows, plan.n_held, plan.n_parameters
         (800, 200, 633903)
         """
-        from ..resources import plan_fit
+        from .resources import plan_fit
 
         return plan_fit(self, n_rows, n_features, n_outputs, isinstance(self, ClassifierMixin))
 
@@ -387,7 +387,7 @@ class GrowingEstimator(BaseEstimator):
         if current().rank > 0:  # they hear from rank 0 when to stop
             callbacks = []
         elif self.verbose:
-            from ..progress import Progress
+            from .listeners.progress import Progress
 
             callbacks = [*callbacks, Progress()]
         n_networks, follows = len(problems), self._student_follows(settings.max_parameters)
@@ -575,7 +575,7 @@ class GrowingEstimator(BaseEstimator):
             False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
             themselves.
         """
-        from ..persistence import save
+        from .files import save
 
         save(self, path, sample=sample)
 

@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from .. import methods
-from ..callbacks import Callback
-from ..methods.bls import BroadSettings
-from ..parameters import (
+from ..growth import methods
+from ..growth.methods.bls import BroadSettings
+from ..training.settings import TuningSettings
+from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .listeners import Callback
+from .parameters import (
     check_choice,
     check_integer,
     check_number,
@@ -20,8 +22,6 @@ from ..parameters import (
     n_threads,
     values,
 )
-from ..training.settings import TuningSettings
-from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .translation import criterion_of
 
 __all__ = ["BLSClassifier", "BLSRegressor"]

@@ -9,13 +9,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from .. import methods
-from ..callbacks import Callback
-from ..growth import Problem
-from ..methods.hemlgop import BlockSettings
+from ..growth import methods
+from ..growth.loop import Problem
+from ..growth.methods.hemlgop import BlockSettings
+from ..growth.search import SCORES, SearchSettings
 from ..network import Network
 from ..operators import library
-from ..parameters import (
+from ..rows.chunks.limits import check_memory_limit
+from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .listeners import Callback
+from .parameters import (
     check_choice,
     check_flag,
     check_integer,
@@ -25,9 +28,6 @@ from ..parameters import (
     n_threads,
     values,
 )
-from ..search import SCORES, SearchSettings
-from ..stream.limits import check_memory_limit
-from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .presets import deepest, n_networks, preset_of, student_follows, student_size, widest
 from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 

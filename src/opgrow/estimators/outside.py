@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RangeWarning
+from ..common.errors import RangeWarning
 from ..network import Network
 
 __all__ = ["FarRows", "values_outside"]

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from .. import methods
-from ..callbacks import Callback
-from ..methods.pln import PLNSettings
-from ..parameters import check_integer, check_number, documentation, n_threads
+from ..growth import methods
+from ..growth.methods.pln import PLNSettings
 from ..training.settings import TuningSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .listeners import Callback
+from .parameters import check_integer, check_number, documentation, n_threads
 from .translation import criterion_of
 
 __all__ = ["PLNClassifier", "PLNRegressor"]

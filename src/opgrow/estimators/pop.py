@@ -9,12 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from .. import methods
-from ..callbacks import Callback
-from ..growth import Problem
-from ..methods.pop import POPMethod, POPSettings
+from ..growth import methods
+from ..growth.loop import Problem
+from ..growth.methods.pop import POPMethod, POPSettings
 from ..operators import OperatorSet, library, registered
-from ..parameters import (
+from .base import (
+    ClassifierFace,
+    GrowingEstimator,
+    RegressorFace,
+    with_class_weight,
+    with_parameters,
+)
+from .listeners import Callback
+from .parameters import (
     check_choice,
     check_number,
     documentation,
@@ -24,7 +31,6 @@ from ..parameters import (
     is_number,
     n_threads,
 )
-from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight, with_parameters
 from .translation import criterion_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from ..network import Network
-from ..parameters import check_choice, check_integer, is_auto
+from .parameters import check_choice, check_integer, is_auto
 
 __all__ = [
     "PRESETS",

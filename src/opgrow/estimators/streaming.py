@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..callbacks.base import check_callbacks
-from ..callbacks.budget import budgets
-from ..checkpoints import NoFolder, kept_seed
-from ..parameters import check_common, is_auto
-from ..ranks import current
-from ..scaling import kept_sample
-from ..stream.ahead import ahead
-from ..stream.limits import check_memory_limit, total_memory
-from ..stream.problem import Opened, open_problem
-from ..stream.sources import Chunk, Source, from_arrays, memory_map, rows_at_once
+from ..common.team import current
+from ..growth.checkpoints import NoFolder, kept_seed
+from ..network.scaling import kept_sample
+from ..rows.chunks.ahead import ahead
+from ..rows.chunks.limits import check_memory_limit, total_memory
+from ..rows.chunks.sources import Chunk, Source, from_arrays, memory_map, rows_at_once
+from .chunk_problem import Opened, open_problem
+from .listeners.base import check_callbacks
+from .listeners.budget import budgets
+from .parameters import check_common, is_auto
 from .presets import deepest
 
 if TYPE_CHECKING:

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..parameters import check_choice, check_integer, check_number, is_auto, is_integer, is_listed, values
-from ..ranks import current
-from ..scores import CRITERIA, Loss
+from ..common.team import current
+from ..training.scores import CRITERIA, Loss
 from ..training.settings import TuningSettings
+from .parameters import (
+    check_choice,
+    check_integer,
+    check_number,
+    is_auto,
+    is_integer,
+    is_listed,
+    values,
+)
 
 __all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "sized_of", "tuning_of"]
 

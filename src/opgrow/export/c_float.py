@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scaling import FARTHEST
+from ..network.scaling import FARTHEST
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_operators import operator_functions, pool_function

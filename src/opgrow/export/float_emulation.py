@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..formulas import CLAMP
-from ..scaling import FARTHEST
+from ..network.scaling import FARTHEST
+from ..operators.formulas import CLAMP
 from .c_float import input_constants, quantized
 from .program import Program, Step
 

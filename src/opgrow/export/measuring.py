@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ..preparation import as_array
-from ..scores import probabilities
+from ..rows.preparation import as_array
+from ..training.scores import probabilities
 
 __all__ = [
     "MIN_AGREEMENT",

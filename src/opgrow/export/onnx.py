@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from .._version import __version__
-from ..atomic import check_suffix
-from ..extras import require
+from ..common.atomic import check_suffix
+from ..common.extras import require
+from ..common.version import __version__
+from ..estimators.parameters import check_flag
 from ..network import Network
-from ..parameters import check_flag
 from .checks import check_exportable, check_single_precision
 from .measuring import (
     MIN_AGREEMENT,
@@ -141,7 +141,7 @@ def export_onnx(
 
     import onnx
 
-    from ..persistence import write_atomically
+    from ..estimators.files import write_atomically
 
     onnx.checker.check_model(model, full_check=True)
     check = _measured(model, expected_of(estimator, calibration), is_classifier(estimator), input_type)
@@ -256,7 +256,7 @@ def _add_label(graph: Graph, classes: np.ndarray) -> None:
 
 
 def _add_probabilities(graph: Graph, outputs: str, loss: str) -> None:
-    """Nodes for `opgrow.scores.probabilities`."""
+    """Nodes for `opgrow.training.scores.probabilities`."""
     if loss != "mse":
         graph.add("Softmax", outputs, axis=1, output="probabilities")
         return

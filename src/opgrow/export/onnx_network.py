@@ -17,7 +17,7 @@ import numpy as np
 from onnx import TensorProto
 
 from ..network import NORM_EPSILON, Block, Layer, Network
-from ..scaling import FARTHEST
+from ..network.scaling import FARTHEST
 from .onnx_graph import Graph, value_info
 from .onnx_operators import ACTIVATIONS, is_matrix_product, pooled
 
@@ -167,7 +167,7 @@ def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unit_rows(graph: Graph, z: str) -> str:
-    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.formulas.unit_rows`."""
+    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.operators.formulas.unit_rows`."""
     tiny = graph.constant(_TINY)
     largest = graph.add("ReduceMax", graph.add("Abs", z), axes=[1], keepdims=1)
     z = graph.add("Div", z, graph.add("Max", largest, tiny))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formulas import CLAMP
 from ..operators import OperatorSet
+from ..operators.formulas import CLAMP
 from .onnx_graph import Graph
 
 __all__ = ["ACTIVATIONS", "NODALS", "WINDOWS", "General", "Separable", "is_matrix_product", "pooled"]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..network import NORM_EPSILON, Block, Network
+from ..network.scaling import squash
 from ..operators import OperatorSet
-from ..scaling import squash
 from .checks import check_exportable
 
 __all__ = ["LINEAR", "Program", "Step", "program_of", "steps_of"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..formulas import unit_rows
+from ..operators.formulas import unit_rows
 from .program import Program, Step
 
 __all__ = ["NARROW", "Ranges", "StepRange", "exact_outputs", "find_ranges", "usual_largest"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..extras import require_torch
-from ..formulas import unit_rows
-from ..kernels import compiled_features
+from ..common.extras import require_torch
+from ..engine.features import compiled_features
 from ..operators import OperatorSet
+from ..operators.formulas import unit_rows
 
 __all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Head", "Layer", "Linear", "Norm", "check_sizes"]
 

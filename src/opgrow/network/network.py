@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..common.extras import require_torch
+from ..common.threads import default_threads, run_all
 from ..engine.native import native
 from ..engine.prediction import CompiledNetwork
-from ..extras import require_torch
-from ..kernels.threads import default_threads, run_all
 from ..operators import OperatorSet
-from ..scaling import squash
 from .blocks import Block, Head, Layer, Linear, check_sizes
 from .compiled import Layout, digest_of
+from .scaling import squash
 
 __all__ = ["Network"]
 
@@ -242,7 +242,7 @@ class Network:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from ..report.drawing import draw
+        from .drawing.drawing import draw
 
         return draw(self)._repr_html_()
 

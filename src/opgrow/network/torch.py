@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..formulas_torch import unit_rows
-from ..kernels.differentiable import features
+from ..engine.differentiable import features
 from ..operators import OperatorSet
-from ..scaling import squash
+from ..operators.formulas_torch import unit_rows
 from .blocks import NORM_EPSILON, Block, Layer
 from .network import Network
+from .scaling import squash
 from .tensors import from_tensors, to_tensors
 
 __all__ = ["BlockModule", "LayerModule", "NetworkModule", "from_torch", "outputs_on", "to_torch"]

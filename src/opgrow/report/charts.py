@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from .svg import clean, picture, shades, short, text, title
+from ..network.drawing.svg import clean, picture, shades, short, text, title
 
 __all__ = ["Line", "Point", "bars", "lines", "scatter"]
 

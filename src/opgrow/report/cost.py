@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RangeWarning
-from ..kernels.threads import default_threads
+from ..common.errors import RangeWarning
+from ..common.threads import default_threads
 from .html import cards, escape, paragraph, table
 
 __all__ = ["Latency", "cost_parts", "measure", "rows_for"]

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
 
-from ..events import GrowthStep
-from ..progress import STEP_COLUMNS, left_out, step_cells
-from ..record import N_CANDIDATES
+from ..estimators.listeners.progress import STEP_COLUMNS, left_out, step_cells
+from ..estimators.record import N_CANDIDATES
+from ..growth.events import GrowthStep
+from ..network.drawing.neurons import spaced
+from ..network.drawing.svg import short
 from .charts import Line, Point, lines, scatter
 from .html import details, figure, paragraph, table
-from .neurons import spaced
-from .svg import short
 
 __all__ = ["growth_parts"]
 

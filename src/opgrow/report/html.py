@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape as html_escape
 
-from .svg import clean
+from ..network.drawing.svg import clean
 
 __all__ = ["cards", "details", "document", "escape", "figure", "paragraph", "section", "table"]
 

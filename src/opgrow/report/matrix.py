@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .svg import COLOURS, picture, shortened, text, title
+from ..network.drawing.svg import COLOURS, picture, shortened, text, title
 
 __all__ = ["confusion_matrix"]
 

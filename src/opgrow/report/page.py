@@ -13,17 +13,17 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, column_or_1d
 
-from .._version import __version__
+from ..common.version import __version__
 from ..estimators.base import GrowingEstimator
 from ..estimators.translation import criterion_of
-from ..preparation import as_array
+from ..network.drawing.drawing import Drawing, draw
+from ..network.drawing.svg import counted
+from ..rows.preparation import as_array
 from .cost import cost_parts
-from .drawing import Drawing, draw
 from .growth import growth_parts
 from .html import details, document, escape, paragraph, section, table
 from .predictions import class_parts, number_parts
 from .quality import ClassQuality, NumberQuality
-from .svg import counted
 
 __all__ = ["draw_estimator", "page", "write_report"]
 
@@ -46,7 +46,7 @@ def write_report(
     >>> path.read_text().count("<section")
     4
     """
-    from ..persistence import check_suffix, check_writable, write_atomically
+    from ..estimators.files import check_suffix, check_writable, write_atomically
 
     check_writable(path)
     check_suffix(path, ".html", "report")

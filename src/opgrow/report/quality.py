@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..scores import calibration_error, reliability
+from ..training.scores import calibration_error, reliability
 
 __all__ = ["ClassQuality", "NumberQuality", "class_scores", "number_scores"]
 

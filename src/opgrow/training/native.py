@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..common.threads import run_all
 from ..engine import training
 from ..engine.evaluation import Evaluation
 from ..engine.native import native
-from ..kernels.threads import run_all
 from .candidates import Candidates, Shape, fill
 from .settings import TuningSettings, batch_bounds
 

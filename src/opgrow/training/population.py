@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..checkpoints import Draft
-from ..errors import NotFiniteError
+from ..common.errors import NotFiniteError
+from ..growth.checkpoints import Draft
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet
-from ..scores import Score
 from .candidates import Candidates, Shape, fill
 from .schedule import Outcome
+from .scores import Score
 
 __all__ = [
     "Member",

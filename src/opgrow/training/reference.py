@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..engine import differentiable
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
-from ..kernels import differentiable
 from ..network import NORM_EPSILON
 from ..operators import OperatorSet
-from ..scores import evaluate, row_losses
 from .candidates import BlockParameters, Candidates, fill
+from .scores import evaluate, row_losses
 from .settings import TuningSettings, batch_bounds
 from .updates import Adam, UsersOptimizer
 

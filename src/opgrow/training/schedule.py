@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..scores import CRITERIA, Score
+from .scores import CRITERIA, Score
 from .settings import TuningSettings
 
 __all__ = ["Epoch", "Outcome", "Schedule"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..engine.sums import LOSSES
-from ..scores import Loss
+from .scores import Loss
 
 if TYPE_CHECKING:
     import torch

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..checkpoints import Draft
+from ..growth.checkpoints import Draft
 from .candidates import Candidates, fill
 from .schedule import Epoch, Outcome, Schedule, TrainingState
 from .settings import TuningSettings

@@ -1,0 +1,1 @@
+"""Heads and layers that are solved for instead of trained: ridge regression, ADMM, linear memory."""

@@ -1,0 +1,1 @@
+"""What every package may use: errors, atomic writing, threads, optional dependencies, the team of a fit."""

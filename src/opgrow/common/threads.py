@@ -1,0 +1,128 @@
+"""Work spread over a pool of Python threads; the engine releases the GIL.
+
+While a fit runs, BLAS and torch use one thread each, so that several fits in one process, or many processes
+on one machine, do not fight each other: their threads wait for each other by spinning, which under
+contention makes a microsecond's work take a second.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+from .extras import loaded_torch
+from .interruption import Interrupted
+
+__all__ = ["default_threads", "map_rows", "run_all", "single_threaded_libraries", "stream"]
+
+Result = TypeVar("Result")
+#: Seconds that a thread waits for another before it looks up: no exception reaches one that only waits.
+_LOOK_UP = 0.05
+
+
+@lru_cache(maxsize=8)
+def _executor(n_threads: int, process: int) -> ThreadPoolExecutor:
+    # Keyed by process: the threads of a pool do not survive a fork.
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="opgrow")
+
+
+def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
+    """Results of independent tasks in their order, with few of them waiting at any time."""
+    if n_threads <= 1:
+        for task in tasks:
+            yield task()
+        return
+    pool = _executor(n_threads, os.getpid())
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(task))
+            if len(waiting) > n_threads:
+                yield _result(waiting.popleft())
+        while waiting:
+            yield _result(waiting.popleft())
+    except Interrupted:  # the others save, too, where they are
+        wait([future for future in waiting if not future.cancel()])
+        raise
+
+
+def _result(future: Future[Result]) -> Result:
+    while not future.done():
+        wait([future], _LOOK_UP)
+    return future.result()
+
+
+def run_all(tasks: Iterable[Callable[[], Any]], n_threads: int) -> list[Any]:
+    """Run independent tasks on up to ``n_threads`` threads; results in their order."""
+    tasks = list(tasks)
+    return list(stream(tasks, n_threads if len(tasks) > 1 else 1))
+
+
+def map_rows(function: Callable[[int, int], Any], n_rows: int, chunk: int, n_threads: int) -> list[Any]:
+    """Call ``function(start, stop)`` for consecutive chunks of rows; results in row order."""
+    spans = [(start, min(start + chunk, n_rows)) for start in range(0, n_rows, chunk)]
+    return run_all([partial(function, *span) for span in spans], n_threads)
+
+
+def default_threads() -> int:
+    """As many threads as torch uses where it is imported, else as many as this process may use cores.
+
+    The environment variable OMP_NUM_THREADS, which torch follows, says otherwise.
+    """
+    torch = loaded_torch()
+    if torch is not None:
+        return torch.get_num_threads()
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Limits:
+    """Counts the fits that run, so that the last one to end restores what the first one found."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.torch: Any = None
+        self.torch_threads = 1
+        self.blas: Any = None
+
+
+_limits = _Limits()
+
+
+@lru_cache(maxsize=1)
+def _controller(process: int) -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def single_threaded_libraries() -> Iterator[None]:
+    """One thread for BLAS and torch, for as long as any fit of this process runs."""
+    with _limits.lock:
+        if _limits.users == 0:
+            _limits.torch = loaded_torch()
+            if _limits.torch is not None:
+                _limits.torch_threads = _limits.torch.get_num_threads()
+                _limits.torch.set_num_threads(1)
+            _limits.blas = _controller(os.getpid()).limit(limits=1)
+            _limits.blas.__enter__()
+        _limits.users += 1
+    try:
+        yield
+    finally:
+        with _limits.lock:
+            _limits.users -= 1
+            if _limits.users == 0:
+                _limits.blas.__exit__(None, None, None)
+                if _limits.torch is not None:
+                    _limits.torch.set_num_threads(_limits.torch_threads)

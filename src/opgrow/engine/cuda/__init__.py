@@ -1,0 +1,1 @@
+"""Kernels of a GPU, in Triton, and how they are launched."""

@@ -1,0 +1,1 @@
+"""Growing a network: the loop, the search, its events and checkpoints, and the methods."""

@@ -1,0 +1,171 @@
+"""What a growing network has done so far, piece by piece.
+
+Growth is a fixed course of pieces of work: a search, a tuning, the training of a population. Each takes a
+place in the journal of its network. A growth that is begun again takes the same course; where the journal has
+a piece of work, its result is recalled instead of being computed, and what is quick is computed once more. So
+the network is the same, bit for bit, wherever the growth was cut off.
+
+A long piece of work keeps a draft: where it stands, saved from time to time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...common.interruption import Interrupted
+from .records import Record, damaged
+
+if TYPE_CHECKING:
+    from .folder import Folder
+
+__all__ = ["Draft", "FileDraft", "FileJournal", "Journal", "first_missing"]
+
+Value = TypeVar("Value")
+Check = Callable[[Any], None]
+
+
+def first_missing(path: Path) -> Path | None:
+    """The piece of work before this one, if its file is not there: no work begins before the last is done."""
+    name, number = path.stem.split("-")[:2]
+    before = path.with_name(f"{name}-{int(number) - 1:04d}{path.suffix}")
+    return None if int(number) == 1 or before.exists() else before
+
+
+class Draft:
+    """Where a long piece of work stands. This one is never saved.
+
+    Attributes
+    ----------
+    saves : whether it is worth while to stop for `offer`
+    """
+
+    saves = False
+
+    def recall(self, kind: type[Value]) -> Value | None:
+        """Where the work was when it was saved last, if it was; its type must be the one that is offered."""
+        return None
+
+    def offer(self, state: Callable[[], Any]) -> None:
+        """Say that this is a good moment to save; ``state`` is asked only if so. None: it cannot be saved."""
+
+    def finish(self, state: Callable[[], Any]) -> None:
+        """Say that the work is done, with this as its result."""
+
+    def part(self, number: int) -> Draft:
+        """A draft of a part of the work."""
+        return self
+
+
+class Journal:
+    """Remembers nothing: every piece of work is done.
+
+    Attributes
+    ----------
+    stopped : why a listener has ended the growth, or None
+    """
+
+    def __init__(self) -> None:
+        self.stopped: str | None = None
+
+    def clock(self) -> float:
+        """Seconds, of which the differences are what work has taken, in this run or in an earlier one."""
+        return time.perf_counter()
+
+    def take(self, title: str, kind: type[Value], work: Callable[[], Value], check: Check) -> Value:
+        """The result of a piece of work; one that is recalled from a file passes ``check`` before."""
+        return work()
+
+    def draft(self, title: str) -> Draft:
+        """The draft of a long piece of work."""
+        return Draft()
+
+
+class FileJournal(Journal):
+    """Keeps each piece of work in a file of a checkpoint's folder."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        super().__init__()
+        self.folder, self.name = folder, name
+        self.position = 0
+        self.recalled_seconds = 0.0
+
+    def clock(self) -> float:
+        return time.perf_counter() + self.recalled_seconds
+
+    def take(self, title: str, kind: type[Value], work: Callable[[], Value], check: Check) -> Value:
+        draft = self.draft(title)
+        found = draft.recall(kind)
+        if found is not None:
+            try:
+                check(found)
+            except ValueError as error:
+                raise damaged(draft.path, error) from error
+            return found
+        value = work()
+        draft.finish(lambda: value)
+        return value
+
+    def draft(self, title: str) -> FileDraft:
+        self.folder.check_interruption()
+        self.position += 1
+        return FileDraft(self, f"{self.name}-{self.position:04d}", title)
+
+    def forget_rest(self) -> None:
+        """Forget the work at this place and at all that follow."""
+        self.folder.delete(f"{self.name}-", since=f"{self.name}-{self.position:04d}")
+
+
+class FileDraft(Draft):
+    """A draft that is saved in a file; once finished it stays, and its parts go."""
+
+    saves = True
+
+    def __init__(self, journal: FileJournal, stem: str, title: str, whole: bool = True) -> None:
+        self.journal, self.stem, self.title, self.whole = journal, stem, title, whole
+        self.path: Path = journal.folder.path / f"{stem}.safetensors"
+        self.seconds, self.finished = 0.0, False
+        self.began = self.saved = time.perf_counter()
+
+    def recall(self, kind: type[Value]) -> Value | None:
+        found = self.journal.folder.read(self.path, kind)
+        if found is None:
+            return None
+        record, value = found
+        if record.title != self.title:
+            # A growth that was ended by a clock, or by somebody's callback, may have gone another way.
+            self.journal.forget_rest()
+            return None
+        self.seconds, self.finished = record.seconds, record.finished
+        if self.whole:
+            self.journal.recalled_seconds += record.seconds
+            self.journal.stopped = self.journal.stopped or record.stopped
+        return value
+
+    def offer(self, state: Callable[[], Any]) -> None:
+        folder = self.journal.folder
+        asked = folder.asked()
+        if asked or folder.due(self.saved):
+            found = state()
+            if found is not None:
+                self._write(found, finished=False)
+            self.saved = time.perf_counter()
+        if asked:
+            raise Interrupted
+
+    def finish(self, state: Callable[[], Any]) -> None:
+        if not self.finished:  # it may have been in another run
+            self._write(state(), finished=True)
+        self.journal.folder.delete(f"{self.stem}-part")
+        self.journal.folder.check_interruption()
+
+    def part(self, number: int) -> FileDraft:
+        return FileDraft(self.journal, f"{self.stem}-part{number:03d}", self.title, whole=False)
+
+    def _write(self, value: Any, finished: bool) -> None:
+        folder = self.journal.folder
+        seconds = self.seconds + time.perf_counter() - self.began
+        record = Record(self.title, finished, seconds, folder.elapsed(), self.journal.stopped)
+        folder.write(self.path, record, value)

@@ -1,0 +1,397 @@
+"""The growth loop that all methods share: a layer, a decision, the next layer; at the end fine-tuning.
+
+A method is a declaration (`Method`) that names the class which runs it; such a class says in `grow_layer` how
+one layer comes about. The loop prints nothing: it emits events, and displays, checkpoints and reports listen.
+Random numbers are derived from the seed and the position in the growth, so a step does not depend on how many
+numbers earlier steps have used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..common.errors import NotFiniteError
+from ..network import Block, Head, Layer, Linear, Network
+from ..network.tensors import to_tensors
+from ..rows.problem import Problem
+from ..training.candidates import Candidates
+from ..training.schedule import Epoch, Outcome
+from ..training.scores import Score
+from ..training.settings import TuningSettings
+from ..training.train import TrainedCandidates, Training
+from .backends import Backend, HostBackend, Part
+from .checkpoints import Draft, Journal
+from .events import (
+    EpochFinished,
+    Event,
+    GrowthFinished,
+    GrowthStarted,
+    GrowthStep,
+    PhaseStarted,
+    StepFinished,
+    StopGrowth,
+)
+
+__all__ = [
+    "GrownLayer",
+    "Growth",
+    "GrowthSettings",
+    "Method",
+    "Part",
+    "Problem",
+    "fold_norm",
+    "schedule",
+]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's name and the class that runs it; a family adds what its members differ in."""
+
+    name: str
+    growth: type[Growth]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthSettings:
+    """What every method needs to know; a family adds its own.
+
+    Attributes
+    ----------
+    fine_tuning : of the whole network at the end; its loss is the one that the network is grown for
+    criterion : what decides growth, one of `opgrow.training.scores.CRITERIA`
+    max_layers, layer_threshold : bound on the depth, and the least relative improvement by a layer
+    target : score with which the growth ends, or None
+    max_parameters : of the network, or None
+    logits : whether outputs are logits of classes, so that a closed-form head needs a temperature
+    """
+
+    fine_tuning: TuningSettings
+    criterion: str = "loss"
+    max_layers: int = 2
+    layer_threshold: float = 1e-4
+    target: float | None = None
+    max_parameters: int | None = None
+    logits: bool = False
+    n_threads: int = 1
+
+    def with_threads(self, n_threads: int) -> Self:
+        """The same on another number of threads."""
+        fine_tuning = replace(self.fine_tuning, n_threads=n_threads)
+        return replace(self, n_threads=n_threads, fine_tuning=fine_tuning)
+
+
+@dataclass(frozen=True)
+class GrownLayer:
+    """A finished layer, the head on top of it, and the score of the network with both."""
+
+    layer: Layer
+    head: Head
+    score: Score
+
+    @property
+    def n_neurons(self) -> int:
+        return self.layer.n_neurons
+
+
+class Growth(ABC):
+    """One run of growth; `run` returns the network, ``steps`` tells how it came about.
+
+    A method overrides `grow_layer` and, where it differs, `layers_with`, `next_part` and `fine_tuning`.
+    Before it adds anything it looks at `stopped`, and asks `room_for` or `first_size` how much it may add.
+
+    Attributes
+    ----------
+    journal : the work that earlier runs of this growth have done, and where this one's is kept
+    full : why nothing more can be added, for the network may not have more parameters; else None
+    """
+
+    #: Whether the head sees all layers, and not only the last.
+    broad: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: Method,
+        settings: GrowthSettings,
+        seed: int,
+        emit: Callable[[Event], None] = lambda event: None,
+        backend: Backend | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.problem, self.method, self.settings, self.seed = problem, method, settings, seed
+        self._listener = emit
+        self.journal = Journal() if journal is None else journal
+        self.n_threads = settings.n_threads
+        self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
+        self.steps: list[GrowthStep] = []
+        # What is kept so far: layers, their head and its score.
+        self.layers: list[Layer] = []
+        self.head: Head | None = None
+        self.score: Score | None = None
+        self.full: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why a listener has ended the growth: nothing is added, tuned or tried any more; else None."""
+        return self.journal.stopped
+
+    def run(self) -> Network:
+        """Grow, fine-tune and return the network."""
+        with self.backend.running():
+            return self._run()
+
+    def _run(self) -> Network:
+        started = self.journal.clock()
+        problem, settings = self.problem, self.settings
+        validation = problem.validation
+        self.emit(
+            GrowthStarted(
+                self.method.name,
+                problem.n_rows,
+                0 if validation is None else validation.n_rows,
+                problem.n_inputs,
+                problem.n_outputs,
+                settings.criterion,
+            )
+        )
+        parts = self._parts()
+        for number in range(1, settings.max_layers + 1):
+            grown = self.grow_layer(number, parts)
+            if grown is None or not self._decide_layer(number, grown) or number == settings.max_layers:
+                break
+            if self.stopped is not None:
+                break
+            parts = [self.next_part(part, grown) for part in parts]
+        self._fine_tune()
+        network = self._network(self.layers, self.head)
+        assert self.score is not None
+        self._check_finite(network, self.score)
+        reason = self.stopped or self.full
+        self.steps[-1] = replace(self.steps[-1], stopped=reason)
+        self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
+        return network
+
+    def _parts(self) -> list[Any]:
+        """The training rows and, where there are some, validation rows as the first layer sees them."""
+        return [self.backend.part(p) for p in (self.problem, self.problem.validation) if p is not None]
+
+    # --- what methods say ---
+
+    @abstractmethod
+    def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer | None:
+        """Grow layer ``number``, from 1, on the training rows and, where there are some, validation rows.
+
+        The first layer always is. None: there is no room for another one, or no time.
+        """
+
+    def layers_with(self, grown: GrownLayer) -> list[Layer]:
+        """All layers of the network that ``grown`` makes."""
+        return [*self.layers, grown.layer]
+
+    def next_part(self, part: Part, grown: GrownLayer) -> Any:
+        """The rows as the layer after ``grown`` sees them."""
+        return part.next_layer()
+
+    def fine_tuning(self) -> TuningSettings:
+        """Settings of the final fine-tuning; no epochs turn it off."""
+        return self.settings.fine_tuning
+
+    def enough(self, score: Score) -> bool:
+        """Whether a score is so good that the growth ends."""
+        target = self.settings.target
+        return score.perfect or (target is not None and score.reaches(target))
+
+    # --- what methods ask ---
+
+    def emit(self, event: Event) -> None:
+        """Tell the listener, who may end the growth."""
+        try:
+            self._listener(event)
+        except StopGrowth as stop:
+            self.journal.stopped = self.stopped or str(stop) or "a callback has stopped it"
+
+    def report_epoch(self, event: EpochFinished) -> bool:
+        """Tell of an epoch; whether the tuning is to end with it."""
+        self.emit(event)
+        return self.stopped is not None
+
+    def tune(
+        self,
+        networks: Sequence[tuple[Sequence[Layer], Head]],
+        parts: list[Any],
+        settings: TuningSettings,
+        rng: np.random.Generator,
+        on_epoch: Callable[[Epoch], bool | None],
+        title: str,
+        dropouts: Sequence[float] | None = None,
+    ) -> list[Outcome]:
+        """Tune layers with their heads, several of equal sizes side by side; each is left in its best state.
+
+        ``dropouts`` has one for each of them, in place of that of the settings. Without epochs, only the
+        statistics and scores are taken.
+        """
+        dropouts = [settings.dropout] * len(networks) if dropouts is None else dropouts
+        candidates = Candidates.of_networks(networks, parts[0].n_accepted, dropouts)
+        trained = self.train(candidates, parts, settings, rng, on_epoch, self.journal.draft(title))
+        for k, (layers, head) in enumerate(networks):
+            candidates.shapes[k].restore(trained.theta[k], trained.moments[:, k], layers, head)
+        return trained.outcomes
+
+    def train(
+        self,
+        candidates: Candidates,
+        parts: list[Any],
+        settings: TuningSettings,
+        rng: np.random.Generator,
+        on_epoch: Callable[[Epoch], bool | None],
+        draft: Draft,
+        exact: bool = True,
+    ) -> TrainedCandidates:
+        """Train candidates on the first part; they are scored on the last."""
+        criterion = self.settings.criterion
+        trainer = self.backend.trainer(candidates, parts[0], settings, criterion)
+        training = Training(
+            trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft
+        )
+        return self.backend.train(training)
+
+    def in_time(self, settings: TuningSettings) -> TuningSettings:
+        """Settings of a tuning, which has no epochs any more once the growth is stopped."""
+        return settings if self.stopped is None else replace(settings, learning_rates=(), epochs=())
+
+    def n_parameters_with(self, layers: Iterable[Iterable[Block]], new: int, width: int) -> int:
+        """Parameters of these layers, of ``new`` ones, and of a head that sees ``width`` features."""
+        hidden = sum(block.n_parameters() for layer in layers for block in layer)
+        return hidden + new + (width + 1) * self.problem.n_outputs
+
+    def room_for(self, n_parameters: int) -> bool:
+        """Whether the network may have so many parameters; if not, that is why it grows no more."""
+        most = self.settings.max_parameters
+        if most is None or n_parameters <= most:
+            return True
+        self.full = self.full or (
+            f"the next step would make {n_parameters} parameters, and at most {most} are allowed"
+        )
+        return False
+
+    def first_size(self, wanted: int, n_parameters: Callable[[int], int]) -> int:
+        """Neurons of a network's first part: as many as wanted, or as there is room for.
+
+        ``n_parameters`` says how many parameters the network has with so many of them.
+        """
+        most, size = self.settings.max_parameters, wanted
+        if most is None:
+            return wanted
+        while size > 1 and n_parameters(size) > most:
+            size -= 1
+        if n_parameters(size) > most:
+            raise ValueError(
+                f"max_parameters leaves {most} parameters for a network, and the smallest that "
+                f"{self.method.name} can grow for {self.problem.n_inputs} inputs and "
+                f"{self.problem.n_outputs} outputs has {n_parameters(1)}"
+            )
+        if size < wanted:
+            self.full = f"at most {most} parameters are allowed, which is {size} neurons instead of {wanted}"
+        return size
+
+    # --- the loop's own steps ---
+
+    def _decide_layer(self, number: int, grown: GrownLayer) -> bool:
+        """Keep a finished layer or throw it away; the first one always stays. Whether to go on."""
+        layers, head, score = self.layers_with(grown), grown.head, grown.score
+        improvement = None if self.score is None else score.improvement_over(self.score)
+        accepted = improvement is None or improvement >= self.settings.layer_threshold
+        size, neurons = self._network(layers, head).n_parameters(), grown.n_neurons
+        self._record(GrowthStep("layer", number, 0, accepted, score, improvement, size, n_neurons=neurons))
+        if accepted:
+            self.layers, self.head, self.score = layers, head, score
+        return accepted and not self.enough(score)
+
+    def _fine_tune(self) -> None:
+        """Tune everything at once; kept only if the score improves."""
+        settings = self.fine_tuning()
+        if not sum(settings.epochs) or self.stopped is not None:
+            return
+        assert self.score is not None
+        self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
+        clock = self.journal.clock()
+        network = self._network(self.layers, self.head)
+        [result] = self.tune(
+            [(network.layers, network.head)],
+            self._parts(),
+            settings,
+            np.random.default_rng([self.seed, 0, 0, 2]),
+            lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
+            f"fine-tune, {schedule(settings)}",
+        )
+        accepted = result.best_epoch > 0 and result.best.better_than(self.score)
+        improvement = result.best.improvement_over(self.score)
+        if accepted:
+            self.layers, self.head, self.score = network.layers, network.head, result.best
+        self._record(
+            GrowthStep(
+                "fine-tune",
+                len(self.layers),
+                0,
+                accepted,
+                result.best,
+                improvement,
+                network.n_parameters(),
+                curve=result.curve,
+                best_epoch=result.best_epoch,
+                skipped_batches=result.skipped_batches,
+                invalid_epochs=result.invalid_epochs,
+                dropout=settings.dropout,
+                tuning_seconds=self.journal.clock() - clock,
+            )
+        )
+
+    def _network(self, layers: Sequence[Layer], head: Head | None) -> Network:
+        """A network of copies, so that nothing tried later reaches what is kept."""
+        assert head is not None
+        network = Network(
+            self.problem.n_inputs,
+            self.problem.n_outputs,
+            [deepcopy(layer) for layer in layers],
+            head_operators=head.operator_set if isinstance(head, Block) else None,
+            broad=self.broad,
+        )
+        network.head = deepcopy(head)
+        return network
+
+    def _check_finite(self, network: Network, score: Score) -> None:
+        """Refuse a network that cannot predict, which only values far from all others can bring about."""
+        if score.finite and all(np.isfinite(array).all() for array in to_tensors(network).values()):
+            return
+        rows = "training" if self.problem.validation is None else "validation"
+        raise NotFiniteError(
+            f"the network that {self.method.name} has grown overflows on the {rows} rows; check them for "
+            "values that are too large or far from the others, and let inputs be standardised"
+        )
+
+    def _record(self, step: GrowthStep) -> None:
+        self.steps.append(step)
+        self.emit(StepFinished(step))
+
+
+def schedule(settings: TuningSettings) -> str:
+    """What tells one tuning of a part from another, as the journal's titles have it."""
+    return f"epochs {list(settings.epochs)}, dropout {settings.dropout}"
+
+
+def fold_norm(block: Block, head: Linear) -> None:
+    """Move a tuned block's scale and shift into the head, which computes the same from standard features.
+
+    The block's features are the last inputs of the head.
+    """
+    norm, rows = block.norm, head.weight[-block.n_neurons :]
+    head.bias += (norm.shift[:, None] * rows).sum(axis=0)
+    rows *= norm.scale[:, None]
+    norm.scale[:], norm.shift[:] = 1.0, 0.0

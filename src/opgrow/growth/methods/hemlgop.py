@@ -1,0 +1,279 @@
+"""HeMLGOP and its three variants: one way to grow a layer, two switches (the paper's Section 3.2).
+
+A layer grows block by block: search the operators of a new block, tune it, decide whether it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+
+from ...network import Block, Layer, Linear
+from ...operators import OperatorSet
+from ...training.schedule import Outcome
+from ...training.scores import Score, temperature
+from ...training.settings import TuningSettings
+from ..backends import Backend
+from ..checkpoints import Journal
+from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
+from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
+from ..search import SearchResult, SearchSettings, Winner, check_result, search
+
+__all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
+
+
+@dataclass(frozen=True)
+class BlockMethod(Method):
+    """What distinguishes the methods of this family.
+
+    Attributes
+    ----------
+    search_every_block : search the operator set of every block, or only of a layer's first one
+    tune_blocks : tune each block by back-propagation before the next one is added
+    """
+
+    search_every_block: bool
+    tune_blocks: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSettings(GrowthSettings):
+    """Sizes and thresholds of blocks, and the settings of their search and tuning.
+
+    ``dropouts`` holds one value, or several of which the best on the first block is used throughout.
+    """
+
+    sets: tuple[OperatorSet, ...]
+    search: SearchSettings
+    tuning: TuningSettings
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 200
+    block_threshold: float = 1e-4
+    dropouts: tuple[float, ...] = (0.0,)
+
+    def with_threads(self, n_threads: int) -> Self:
+        search = replace(self.search, n_threads=n_threads)
+        tuning = replace(self.tuning, n_threads=n_threads)
+        return replace(super().with_threads(n_threads), search=search, tuning=tuning)
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """A trial block with the head that goes with it."""
+
+    block: Block
+    head: Linear
+    result: Outcome
+
+
+class BlockGrowth(Growth):
+    """Growth of layers block by block."""
+
+    method: BlockMethod
+    settings: BlockSettings
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: BlockMethod,
+        settings: BlockSettings,
+        seed: int,
+        emit: Callable[[Event], None] = lambda event: None,
+        backend: Backend | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        super().__init__(problem, method, settings, seed, emit, backend, journal)
+        self.tuning = settings.tuning
+
+    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
+        settings = self.settings
+        blocks: list[Block] = []
+        head: Linear | None = None
+        score: Score | None = None
+        sets: Sequence[OperatorSet] = settings.sets
+        while True:
+            width = sum(block.n_neurons for block in blocks)
+            size = min(settings.n_step if blocks else settings.n_min, settings.max_neurons - width)
+            if size <= 0 or (score is not None and self.enough(score)):
+                break
+            n_parameters = partial(self._n_parameters, blocks, parts[0].n_inputs)
+            if number == 1 and not blocks:
+                size = self.first_size(size, n_parameters)
+            elif self.stopped is not None or not self.room_for(n_parameters(size)):
+                break
+            grown, step = self._grow_block(number, len(blocks) + 1, size, sets, parts, blocks, score)
+            self._record(step)
+            if not step.accepted:
+                break
+            blocks.append(grown.block)
+            head, score = grown.head, grown.result.best
+            for part in parts:
+                part.accept(grown.block)
+            if not self.method.search_every_block:
+                sets = (grown.block.operator_set,)
+        if head is None or score is None:
+            return None
+        return GrownLayer(Layer(blocks), head, score)
+
+    def _n_parameters(self, blocks: Sequence[Block], n_inputs: int, size: int) -> int:
+        """Parameters of the network with a new block of so many neurons beside the others of its layer."""
+        width = size + sum(block.n_neurons for block in blocks)
+        return self.n_parameters_with([*self.layers, blocks], size * (n_inputs + 3), width)
+
+    def fine_tuning(self) -> TuningSettings:
+        """As set, with the dropout that the first block has chosen."""
+        return replace(self.settings.fine_tuning, dropout=self.tuning.dropout)
+
+    def _grow_block(
+        self,
+        layer: int,
+        number: int,
+        size: int,
+        sets: Sequence[OperatorSet],
+        parts: list[Part],
+        blocks: Sequence[Block],
+        before: Score | None,
+    ) -> tuple[_Grown, GrowthStep]:
+        settings = self.settings
+        train, validation = parts[0], parts[1] if len(parts) > 1 else None
+        self.emit(PhaseStarted("search", layer, number, len(sets)))
+        clock = self.journal.clock()
+        found = self.journal.take(
+            f"search {layer}.{number}, {len(sets)} sets, {size} neurons",
+            SearchResult,
+            lambda: search(
+                train.rows(),
+                sets,
+                size,
+                settings.search,
+                np.random.default_rng([self.seed, layer, number, 0]),
+                validation.rows() if validation else None,
+            ),
+            partial(
+                check_result,
+                n_inputs=train.n_inputs,
+                n_accepted=train.n_accepted,
+                n_neurons=size,
+                n_outputs=train.n_outputs,
+            ),
+        )
+        searched = self.journal.clock() - clock
+        tuning = (
+            self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
+        )
+        clock = self.journal.clock()
+        grown, dropout, skipped = self._tune_block(layer, number, found, parts, tuning)
+        improvement = None if before is None else grown.result.best.improvement_over(before)
+        accepted = improvement is None or improvement >= settings.block_threshold
+        size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
+        step = GrowthStep(
+            "block",
+            layer,
+            number,
+            accepted,
+            grown.result.best,
+            improvement,
+            size_with,
+            operator_set=grown.block.operator_set,
+            n_neurons=size,
+            candidates=found.candidates,
+            invalid_candidates=found.n_invalid,
+            curve=grown.result.curve,
+            best_epoch=grown.result.best_epoch,
+            skipped_batches=skipped,
+            invalid_epochs=grown.result.invalid_epochs,
+            dropout=dropout,
+            search_seconds=searched,
+            tuning_seconds=self.journal.clock() - clock,
+        )
+        return grown, step
+
+    def _tune_block(
+        self, layer: int, number: int, found: SearchResult, parts: list[Part], tuning: TuningSettings
+    ) -> tuple[_Grown, float, int]:
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
+
+        Also returns the dropout of that, and the batches that all of them skipped.
+        """
+        tunable = sum(tuning.epochs) > 0
+        first = layer == number == 1 and tunable
+        dropouts = list(self.settings.dropouts if first else (tuning.dropout,))
+        winners = [found.winner] * len(dropouts)
+        rivals = [found.rival] if found.rival is not None and tunable else []
+        if (
+            len(dropouts) == 1
+        ):  # beside the winner; otherwise afterwards, with the dropout that is best for it
+            winners, dropouts, rivals = winners + rivals, dropouts * (1 + len(rivals)), []
+        tried = self._tune_candidates(layer, number, winners, parts, tuning, dropouts)
+        dropout = dropouts[_place_of_best(tried)]
+        if rivals and self.stopped is None:
+            tried += self._tune_candidates(layer, number, rivals, parts, tuning, [dropout])
+        if first:
+            self.tuning = replace(self.tuning, dropout=dropout)
+        best = tried[_place_of_best(tried)]
+        fold_norm(best.block, best.head)
+        return best, dropout, sum(grown.result.skipped_batches for grown in tried)
+
+    def _tune_candidates(
+        self,
+        layer: int,
+        number: int,
+        winners: Sequence[Winner],
+        parts: list[Part],
+        tuning: TuningSettings,
+        dropouts: Sequence[float],
+    ) -> list[_Grown]:
+        """Tune several starts side by side, each with its dropout."""
+        names = ", ".join(f"{w.candidate.operator_set} {d}" for w, d in zip(winners, dropouts, strict=True))
+        operators = winners[0].candidate.operator_set
+        self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), operators))
+        starts = [self._start(winner, parts[0]) for winner in winners]
+        settings = self.in_time(tuning)
+        outcomes = self.tune(
+            [([Layer([block])], head) for block, head in starts],
+            parts,
+            settings,
+            np.random.default_rng([self.seed, layer, number, 1]),
+            lambda epoch: self.report_epoch(EpochFinished("tune", layer, number, epoch)),
+            f"tune {layer}.{number}, {names}, {schedule(settings)}",
+            dropouts,
+        )
+        return [_Grown(*start, outcome) for start, outcome in zip(starts, outcomes, strict=True)]
+
+    def _start(self, winner: Winner, train: Part) -> tuple[Block, Linear]:
+        """A block with the search's weights and statistics, and the closed-form head."""
+        n_inputs, size = winner.weight.shape
+        block = Block(n_inputs, size, winner.candidate.operator_set)
+        block.weight = winner.weight.astype(np.float32)
+        block.norm.mean, block.norm.variance = (a.astype(np.float32) for a in (winner.mean, winner.variance))
+        weight, bias = winner.head, winner.intercept
+        if self.settings.logits:
+            factor = temperature(*train.sample(block, weight, bias))
+            weight, bias = weight * factor, bias * factor
+        head = Linear(*weight.shape)
+        head.weight, head.bias = weight.astype(np.float32), bias.astype(np.float32)
+        return block, head
+
+
+def _place_of_best(tried: Sequence[_Grown]) -> int:
+    """The first of those with the best score."""
+    place = 0
+    for number, grown in enumerate(tried):
+        if grown.result.best.better_than(tried[place].result.best):
+            place = number
+    return place
+
+
+#: Heterogeneous multilayer GOP: a new operator set and tuning for every block.
+HEMLGOP = BlockMethod("HeMLGOP", BlockGrowth, search_every_block=True, tune_blocks=True)
+#: Homogeneous layers: the operator set of a layer's first block serves the whole layer.
+HOMLGOP = BlockMethod("HoMLGOP", BlockGrowth, search_every_block=False, tune_blocks=True)
+#: Heterogeneous randomised network: blocks keep their random weights until the final fine-tuning.
+HEMLRN = BlockMethod("HeMLRN", BlockGrowth, search_every_block=True, tune_blocks=False)
+#: Homogeneous randomised network.
+HOMLRN = BlockMethod("HoMLRN", BlockGrowth, search_every_block=False, tune_blocks=False)

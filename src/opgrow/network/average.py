@@ -1,0 +1,73 @@
+"""Averages of networks that are grown apart: how rows are divided among them, and how they become one.
+
+Each network holds other rows back to decide its growth, so that together they learn from all of them. The
+mean of networks with one hidden layer below a linear head is itself such a network, with all their blocks
+side by side: it is saved, exported and read like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+import numpy as np
+
+from . import Layer, Linear, Network
+
+__all__ = ["average", "fold_rows", "rows_between"]
+
+
+def fold_rows(
+    n_rows: int, n_networks: int, fraction: float, codes: np.ndarray | None, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows for training and for validation of each network, stratified by class codes where they are given.
+
+    Networks hold back the folds of a division into equal parts, as near to ``fraction`` as such parts can be;
+    when there are more networks than folds, the rows are divided anew. A row that is alone in its class is
+    never held back.
+    """
+    n_folds = max(2, round(1 / fraction))
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    fold = np.empty(n_rows, np.int64)
+    for number in range(n_networks):
+        if number % n_folds == 0:
+            fold = _assign_folds(n_rows, n_folds, codes, rng)
+        held = fold == number % n_folds
+        found.append((np.flatnonzero(~held), np.flatnonzero(held)))
+    return found
+
+
+def _assign_folds(
+    n_rows: int, n_folds: int, codes: np.ndarray | None, rng: np.random.Generator
+) -> np.ndarray:
+    """The fold of each row, -1 for those of all trainings; classes are dealt out one after the other."""
+    order = rng.permutation(n_rows)
+    fold = np.full(n_rows, -1)
+    if codes is not None:
+        order = order[np.argsort(codes[order], kind="stable")]
+        alone = np.bincount(codes) == 1
+        order = order[~alone[codes[order]]]
+    fold[order] = np.arange(len(order)) % n_folds
+    return fold
+
+
+def rows_between(x: np.ndarray, n_rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows at random places between pairs of rows, and for each the row that it lies nearest to.
+
+    What a student says there shows whether it has understood its teacher or learned its answers by heart.
+    """
+    first, second = (rng.permutation(len(x))[:n_rows] for _ in range(2))
+    step = rng.uniform(0.0, 0.5, (len(first), 1)).astype(x.dtype)
+    # Halves, because the difference of the largest numbers overflows.
+    return x[first] + 2 * step * (x[second] / 2 - x[first] / 2), first
+
+
+def average(networks: Sequence[Network]) -> Network:
+    """The network whose outputs are the mean of the outputs of several with one hidden layer each."""
+    layer = Layer([block for network in networks for block in deepcopy(network.layers[0])])
+    merged = Network(networks[0].n_inputs, networks[0].n_outputs, [layer])
+    heads = [network.head for network in networks]
+    assert isinstance(merged.head, Linear)
+    merged.head.weight[:] = np.concatenate([head.weight.astype(np.float64) for head in heads]) / len(heads)
+    merged.head.bias[:] = np.mean([head.bias for head in heads], axis=0, dtype=np.float64)
+    return merged

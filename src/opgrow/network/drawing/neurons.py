@@ -1,0 +1,118 @@
+"""What a drawing says about inputs, neurons and outputs, in a few lines each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...operators import OperatorSet
+from .. import Block, Network
+
+__all__ = ["Names", "input_text", "neuron_texts", "output_text", "spaced"]
+
+_LISTED = 12
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of a network's inputs and outputs, where they are known."""
+
+    inputs: list[str] | None
+    outputs: list[str] | None
+
+    @classmethod
+    def of(
+        cls, network: Network, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    ) -> Names:
+        """Names that have been counted."""
+        for what, given, n in (
+            ("feature_names", inputs, network.n_inputs),
+            ("output_names", outputs, network.n_outputs),
+        ):
+            if given is not None and len(given) != n:
+                raise ValueError(f"{what} must have {n} names, one for each, got {len(given)}")
+        return cls(*(None if given is None else [str(name) for name in given] for given in (inputs, outputs)))
+
+    def input(self, i: int) -> str:
+        return f"input {i + 1}" if self.inputs is None else self.inputs[i]
+
+    def output(self, i: int) -> str:
+        return f"output {i + 1}" if self.outputs is None else self.outputs[i]
+
+
+def spaced(operator_set: OperatorSet | str) -> str:
+    """An operator set for reading."""
+    return str(operator_set).replace("/", " / ")
+
+
+def input_text(network: Network, names: Names, i: int | None = None) -> str:
+    """One input, or all of them."""
+    if i is not None:
+        place = f"input {i + 1} of {network.n_inputs}"
+        return place if names.inputs is None else f"{names.inputs[i]}\n{place}"
+    text = f"{network.n_inputs:,} inputs"
+    if names.inputs is None:
+        return text
+    more = len(names.inputs) - _LISTED
+    listed = ", ".join(names.inputs[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"{text}: {listed}"
+
+
+def neuron_texts(network: Network, names: Names, layer: int, number: int, member: int | None) -> list[str]:
+    """The neurons of a block; ``layer`` and ``number`` of the block count from 1."""
+    block = list(network.layers[layer - 1])[number - 1]
+    network_text = "" if member is None else f"network {member}, "
+    kinds = ", ".join([f"{block.n_inputs:,} inputs", *(block.remarks() or ["bias, batch norm"])])
+    strongest = _strongest(block, network, names, layer)
+    speaks = _head_weights(network, names, layer, number)
+    return [
+        "\n".join(
+            filter(
+                None,
+                [
+                    spaced(block.operator_set),
+                    f"{network_text}layer {layer}, block {number}, neuron {i + 1} of {block.n_neurons}",
+                    kinds,
+                    strongest[i],
+                    speaks[i] if speaks else "",
+                ],
+            )
+        )
+        for i in range(block.n_neurons)
+    ]
+
+
+def _strongest(block: Block, network: Network, names: Names, layer: int) -> list[str]:
+    """Of each neuron the input with the largest weight."""
+    weight = block.weight
+    places = np.abs(weight).argmax(axis=0)
+    texts = []
+    for column, row in enumerate(places):
+        source = names.input(int(row)) if layer == 1 else f"neuron {row + 1} of layer {layer - 1}"
+        texts.append(f"largest weight: {source} ({weight[row, column]:+.3g})")
+    return texts
+
+
+def _head_weights(network: Network, names: Names, layer: int, number: int) -> list[str]:
+    """Of each neuron of a block that a linear head sees, the output that it speaks for or against most."""
+    layers = network.layers
+    if isinstance(network.head, Block) or not (network.broad or layer == len(layers)):
+        return []
+    before = sum(one.n_neurons for one in layers[: layer - 1]) if network.broad else 0
+    before += sum(block.n_neurons for block in list(layers[layer - 1])[: number - 1])
+    n_neurons = list(layers[layer - 1])[number - 1].n_neurons
+    weight = network.head.weight.T[:, before : before + n_neurons]
+    places = np.abs(weight).argmax(axis=0)
+    return [
+        f"largest head weight: {names.output(int(row))} ({weight[row, column]:+.3g})"
+        for column, row in enumerate(places)
+    ]
+
+
+def output_text(network: Network, names: Names, i: int) -> str:
+    """One output of the head."""
+    head = spaced(network.head.operator_set) if isinstance(network.head, Block) else "linear"
+    place = f"head: {head}, output {i + 1} of {network.n_outputs}"
+    return place if names.outputs is None else f"{names.outputs[i]}\n{place}"

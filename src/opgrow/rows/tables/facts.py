@@ -1,0 +1,125 @@
+"""What an encoder decided about the columns of a table, in words, each with the way to decide otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from opgrow.rows.tables.columns import NumberColumn, TextColumn
+from opgrow.rows.tables.csv_files import as_numbers
+
+__all__ = ["COMMAND", "PYTHON", "ColumnFacts", "column_lines"]
+
+#: How each wish is told to the command line, and to `TableEncoder`.
+COMMAND = {
+    "text": "--text {}",
+    "numeric": "--numeric {}",
+    "drop": "--drop {}",
+    "categories": "--max-categories {}",
+}
+PYTHON = {
+    "text": "text=[{!r}]",
+    "numeric": "numeric=[{!r}]",
+    "drop": "dropping {!r}",
+    "categories": "max_categories={}",
+}
+#: A text column of this many values at least, of which this share is different, is called an identifier.
+_IDENTIFIER_VALUES, _IDENTIFIER_SHARE = 20, 0.9
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column of the training table: what was learned of it, and what it looked like.
+
+    Attributes
+    ----------
+    column : what was learned
+    n_rows, n_gaps : rows, and how many of them have no value
+    n_distinct : different texts; 0 for numbers
+    example : one of the texts, rather one that is no number
+    n_strays : rows whose text is no number
+    """
+
+    column: NumberColumn | TextColumn
+    n_rows: int
+    n_gaps: int
+    n_distinct: int = 0
+    example: str = ""
+    n_strays: int = 0
+
+    @classmethod
+    def of(cls, column: NumberColumn | TextColumn, values: np.ndarray) -> ColumnFacts:
+        """Look at the values from which a column was learned."""
+        if values.dtype != object:
+            n_distinct = np.unique(values[~np.isnan(values)]).size if isinstance(column, TextColumn) else 0
+            return cls(column, len(values), int(np.isnan(values).sum()), n_distinct)
+        counts = Counter(values.tolist())
+        n_gaps = counts.pop(None, 0)
+        texts = np.array(list(counts), dtype=object)
+        strays = texts[np.isnan(as_numbers(texts))]
+        example = min(strays if strays.size else texts, default="")
+        return cls(column, len(values), n_gaps, len(counts), example, sum(counts[text] for text in strays))
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.column, TextColumn)
+
+    def __str__(self) -> str:
+        name, column = repr(self.column.name), self.column
+        gaps = f"{self.n_gaps:,} {'gap' if self.n_gaps == 1 else 'gaps'}"
+        if isinstance(column, NumberColumn):
+            return f"{name} ({gaps} filled with {column.median:.4g})" if self.n_gaps else name
+        what = "1 category" if self.n_distinct == 1 else f"{self.n_distinct:,} categories"
+        such = f", such as {self.example!r}" if self.example else ""
+        return f"{name} ({what}{such}{', ' + gaps if self.n_gaps else ''})"
+
+    def notes(self, words: dict[str, str]) -> list[str]:
+        """Sentences on what deserves a second look."""
+        name, n_values = self.column.name, self.n_rows - self.n_gaps
+        strays = f"{self.n_strays:,} of {n_values:,} values"
+        if isinstance(self.column, NumberColumn):
+            found = f"{strays} of {name!r} are text, such as {self.example!r}, and count as missing"
+            return [found] if self.n_strays else []
+        drop, numeric = words["drop"].format(name), words["numeric"].format(name)
+        different = f"{self.n_distinct:,} different texts in {n_values:,} rows"
+        said = []
+        if n_values >= _IDENTIFIER_VALUES and self.n_distinct >= _IDENTIFIER_SHARE * n_values:
+            said.append(f"{name!r} looks like an identifier, {different}: {drop} leaves it out")
+        elif 0 < self.n_strays <= n_values / 2:
+            found = f"{name!r} is text, because {strays} are no numbers, such as {self.example!r}"
+            said.append(f"{found}: {numeric} takes these as missing")
+        if self.column.pooled:
+            rare = self.n_distinct - len(self.column.categories)
+            found = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"
+            keep = words["categories"].format(self.n_distinct)
+            said.append(f"{found}: {keep} keeps them apart, {drop} leaves the column out")
+        return said
+
+
+def column_lines(facts: Iterable[ColumnFacts], words: dict[str, str]) -> list[tuple[str, str]]:
+    """What was decided, as pairs of a label and a line.
+
+    Parameters
+    ----------
+    facts : iterable of ColumnFacts
+    words : {COMMAND, PYTHON}
+        How wishes are told.
+    """
+    facts = list(facts)
+    found = []
+    for label, part, other in (
+        ("numbers", [fact for fact in facts if not fact.is_text], "text"),
+        ("text", [fact for fact in facts if fact.is_text], "numeric"),
+    ):
+        if part:
+            # Columns with something to tell come first, in case that there are many.
+            shown = sorted(part, key=lambda fact: str(fact) == repr(fact.column.name))[:_SHOWN]
+            more = f" and {len(part) - _SHOWN:,} more" if len(part) > _SHOWN else ""
+            listed = ", ".join(map(str, shown)) + more
+            found.append((label, f"{len(part):,}: {listed} (otherwise: {words[other].format('NAME')})"))
+    found += [("note", note) for fact in facts for note in fact.notes(words)]
+    return found
