@@ -188,7 +188,7 @@ def test_an_interrupt_on_a_real_terminal_brings_the_cursor_back(verbose: int) ->
     script = f"""
 from sklearn.datasets import load_iris
 from opgrow import Callback, HeMLGOPClassifier
-from opgrow.progress import Progress
+from opgrow.estimators.listeners.progress import Progress
 
 class Interrupt(Callback):
     def on_epoch_end(self, event):

@@ -19,8 +19,9 @@ from dataclasses import replace
 
 import numpy as np
 import opgrow
-from opgrow import search, statistics
-from opgrow.search import SearchSettings
+from opgrow.growth import search
+from opgrow.rows import search_sums as statistics
+from opgrow.growth.search import SearchSettings
 
 search.SMALL = 0  # threads for small data, too
 statistics.CHUNK_BYTES = 1 << 18

@@ -1,7 +1,7 @@
 """The kernels of a training step on a GPU against plain torch in double precision, and its optimiser.
 
-They are launched as `opgrow.training.cuda` launches them, but with small tiles, and interpreted where there is
-no GPU.
+They are launched as `opgrow.training.cuda` launches them, but with small tiles, and interpreted where
+there is no GPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
 
 safetensors, because reading it runs no code and because other tools can open it. The text is described in
-`record`, its checksum in `opgrow.common.checksums`; how the file is written, so that an old one is never lost, in
-`opgrow.common.atomic`.
+`record`, its checksum in `opgrow.common.checksums`; how the file is written, so that an old one is never
+lost, in `opgrow.common.atomic`.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
         - digits, breast_cancer, wine, iris, diabetes: come with scikit-learn.
         - pima, cmc, yeast: from a local file if there is one, otherwise from OpenML.
         - NAME of any ``NAME.csv`` or ``NAME.npz`` in ``data_home`` or a folder directly in it.
-        - A path to a table file that `opgrow.rows.tables.read_table` reads.
+        - A path to a table file that `opgrow.data.read_table` reads.
 
         The target of a table is its column ``target``, or else its last one.
     data_home : str or path-like, optional
@@ -139,7 +139,7 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     -------
     sklearn.utils.Bunch
         - ``data``, float32 of shape (n_rows, n_features): text is one-hot encoded, and missing values are
-          replaced by the column's median, as by `opgrow.rows.tables.TableEncoder`;
+          replaced by the column's median, as by `opgrow.TableEncoder`;
         - ``target`` of shape (n_rows,): class codes from 0 (int64), or numbers (float64);
         - ``feature_names``, list of str; ``target_names``, list of str, or None for regression;
         - ``task``, "classification" or "regression" (see `opgrow.data.infer_task`; integers and text in array

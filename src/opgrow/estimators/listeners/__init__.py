@@ -1,7 +1,7 @@
 """Listeners to growth: subclass `Callback` and override the hooks you need, or take one that is ready.
 
-`Progress` shows growth on a terminal, `TensorBoard` and `MLflow` record it, `MaxSeconds` and `MaxParameters` end
-it in time.
+``Progress`` shows growth on a terminal, `TensorBoard` and `MLflow` record it, `MaxSeconds` and
+`MaxParameters` end it in time.
 """
 
 from typing import TYPE_CHECKING, Any
