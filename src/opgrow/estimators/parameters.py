@@ -121,7 +121,7 @@ PARAMETERS = {
         machine's, and a source may take a quarter of that.""",
     "max_parameters, max_seconds": """int and float, or None
         Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
-        what it has. See ``MaxParameters`` and ``MaxSeconds`` in `opgrow.estimators.listeners`.""",
+        what it has. See ``MaxParameters`` and ``MaxSeconds`` in `opgrow.callbacks`.""",
     "callbacks": "list of Callback, optional",
     "verbose": """int
         1 shows progress on standard error: a line for each step, and a live line on terminals.""",

@@ -139,7 +139,7 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     -------
     sklearn.utils.Bunch
         - ``data``, float32 of shape (n_rows, n_features): text is one-hot encoded, and missing values are
-          replaced by the column's median, as by `opgrow.TableEncoder`;
+          replaced by the column's median, as by `opgrow.data.TableEncoder`;
         - ``target`` of shape (n_rows,): class codes from 0 (int64), or numbers (float64);
         - ``feature_names``, list of str; ``target_names``, list of str, or None for regression;
         - ``task``, "classification" or "regression" (see `opgrow.data.infer_task`; integers and text in array
