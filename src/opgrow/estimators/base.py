@@ -25,12 +25,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..common.team import current
 from ..common.threads import run_all
-from ..growth.backends import Backend
-from ..growth.checkpoints import Identity, NoFolder
+from ..growth.checkpoints import Identity, NoFolder, opened
 from ..growth.checkpoints.fingerprints import texts
-from ..growth.devices import choose_backend, prediction_device
+from ..growth.devices import choose_engine, prediction_device
+from ..growth.engine import Engine
 from ..growth.events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
-from ..growth.loop import GrowthSettings, Method, Problem
+from ..growth.loop import GrowthSettings, Method
 from ..network import Network
 from ..network.average import average, fold_rows, rows_between
 from ..network.scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
@@ -48,6 +48,7 @@ from ..rows.preparation import (
     split_rows,
     standardized,
 )
+from ..rows.problem import Problem
 from ..rows.tables.advice import advice
 from ..training.scores import Loss, probabilities
 from .listeners.base import Callback, broadcast, check_callbacks
@@ -264,8 +265,7 @@ class GrowingEstimator(BaseEstimator):
         bounds = [callback.max_parameters for callback in callbacks if callback.max_parameters is not None]
         settings = replace(self._settings(codes is not None), max_parameters=min(bounds, default=None))
         ranks.begin(self, x.shape[1], target.shape[1])
-        own = choose_backend(self.device, ranks.total(x.size), settings.n_threads)
-        backend = ranks.backend(own)
+        backend = choose_engine(self.device, ranks.total(x.size), settings.n_threads)
         seed = ranks.same_number(int(check_random_state(self.random_state).randint(2**31 - 1)))
         with ExitStack() as stack:
             folder = NoFolder()
@@ -273,9 +273,9 @@ class GrowingEstimator(BaseEstimator):
                 arrays = x, target, weight, *(validation or ())
                 names = "X", "y", "sample_weight", "eval_set X", "eval_set y"
                 prints = {n: ranks.fingerprint(array) for n, array in zip(names, arrays, strict=False)}
-                identity = self._identity(f"{type(own).__name__}{ranks.mark}", seed, prints)
+                identity = self._identity(f"{backend.name}{ranks.mark}", seed, prints)
                 place = self.checkpoint_dir, self.checkpoint_seconds
-                folder = stack.enter_context(ranks.checkpoint(*place, identity))
+                folder = stack.enter_context(opened(*place, identity, ranks))
                 seed = folder.seed
             rows = x, target, weight, codes, validation
             self.network_ = self._fit_rows(*rows, settings, seed, backend, callbacks, folder)
@@ -297,7 +297,7 @@ class GrowingEstimator(BaseEstimator):
         validation: tuple[np.ndarray, np.ndarray] | None,
         settings: GrowthSettings,
         seed: int,
-        backend: Backend,
+        backend: Engine,
         callbacks: list[Callback],
         folder: NoFolder,
     ) -> Network:
@@ -308,7 +308,7 @@ class GrowingEstimator(BaseEstimator):
         if not keep.all():  # a row without weight is a row that is not there
             x, target, weight = x[keep], target[keep], weight[keep]
             codes = None if codes is None else codes[keep]
-        if ranks.has_all_rows and (x[:64] == x[0]).all() and (x == x[0]).all():
+        if ranks.alone and (x[:64] == x[0]).all() and (x == x[0]).all():
             target, weight = merged(target, weight)
             x, codes = x[: len(target)], None if codes is None else target.argmax(axis=1)
         target = np.ascontiguousarray(target)  # sums depend on the order in memory, if only by rounding
@@ -324,14 +324,14 @@ class GrowingEstimator(BaseEstimator):
             scaling, known = Scaling.nothing(x.shape[1]), ranges(x, target, ranks)
             sample = _sample(x, weight, seen, ranks)
             if self.standardize:
-                center, scale = backend.moments(x, seen, _taken(weight, seen))
+                center, scale = backend.moments(x, seen, _taken(weight, seen), ranks)
                 scaling = robust(Scaling(center, scale, BOUND), known, *sample)
 
         def prepare(data: _Data, validation: Problem | None = None) -> Problem:
             x, rows, target, weight = data
             share = (weight / ranks.mean_weight(weight, len(x), rows)).astype(np.float32)
             scaled = ranks.together(lambda: standardized(target, shift, spread, "y or eval_set"))
-            return backend.problem(x, rows, scaled, share, scaling, validation)
+            return backend.problem(x, rows, scaled, share, scaling, validation, ranks)
 
         def problem_of(division: _Division) -> Problem:
             most, rest = division
@@ -379,7 +379,7 @@ class GrowingEstimator(BaseEstimator):
         finish: Callable[[Network], None],
         settings: GrowthSettings,
         seed: int,
-        backend: Backend,
+        backend: Engine,
         callbacks: list[Callback],
         folder: NoFolder,
     ) -> Network:
@@ -396,7 +396,7 @@ class GrowingEstimator(BaseEstimator):
         started = time.perf_counter() - folder.elapsed_before
 
         def grow(
-            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
+            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Engine
         ) -> Network | None:
             if number > 0 and listeners.stopped is not None:
                 return None
@@ -411,6 +411,7 @@ class GrowingEstimator(BaseEstimator):
                 seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0]),
                 partial(listeners.hear, member),
                 backend,
+                current(),
                 folder.journal(f"network{member:02d}"),
             )
             network = growth.run()
@@ -419,14 +420,14 @@ class GrowingEstimator(BaseEstimator):
             return network
 
         def grow_beside(
-            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Backend
+            number: int, make: Callable[[], Problem], settings: GrowthSettings, backend: Engine
         ) -> Network | None:
             with backend.member():  # others may wait for it, also if it never begins
                 return grow(number, make, settings, backend)
 
         n_threads, each, where = 1, settings, backend
         if n_networks > 1:
-            where, n_threads, threads_each = backend.beside(n_networks)
+            where, n_threads, threads_each = backend.beside(n_networks, current())
             each = settings.with_threads(threads_each)
         with ExitStack() as stack:
             for callback in callbacks:
@@ -715,7 +716,9 @@ class ClassifierFace(ClassifierMixin, GrowingEstimator):
                 f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
             )
         if self.class_weight is not None:
-            weight = weight * class_weights(self.class_weight, classes, codes, ranks.add)
+            weight = weight * class_weights(
+                self.class_weight, classes, codes, partial(ranks.sum, purpose="moments")
+            )
         held = ranks.together(lambda: self._eval_rows(eval_set))
         validation = None
         if held is not None:

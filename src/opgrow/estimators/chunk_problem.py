@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..common.fingerprints import fingerprint
-from ..growth.chunk_backend import StreamBackend, StreamProblem
+from ..growth.engine import NativeEngine
 from ..network.scaling import BOUND, SAMPLE_ROWS, Scaling, robust, spread_rows
 from ..rows.chunks.limits import Plan
 from ..rows.chunks.moments import ColumnMoments
 from ..rows.chunks.rows import Preparation, TrainingRows
+from ..rows.chunks.shared_survey import shared_survey
 from ..rows.chunks.sources import Source
-from ..rows.chunks.storage import Storage
 from ..rows.chunks.survey import Division, Survey, survey
 from ..rows.preparation import scale_of
 from ..rows.problem import Problem
@@ -32,21 +32,21 @@ _MIN_VALIDATION_ROWS = 8
 class Opened:
     """A problem, what grows a network from it, and what the network has to know of the data."""
 
-    problem: StreamProblem
-    backend: StreamBackend
+    problem: Problem
+    engine: NativeEngine
     preparation: Preparation
     sample: np.ndarray
     y_ndim: int
 
     def known(self, ranks: Any) -> dict[str, str]:
         """What tells this data from other data without another pass: statistics, and rows that are held."""
-        ready, problem, training = self.preparation, self.problem, self.problem.training
+        ready, problem, training = self.preparation, self.problem, self.problem.chunks
         assert training is not None
         everywhere = {
             "sizes of chunks": ranks.joined(np.asarray(training.source.sizes)),
             "means of X": ready.scaling.center,
             "scales of X": ready.scaling.scale,
-            "memory_limit": np.array([self.backend.plan.limit]),
+            "memory_limit": np.array([training.plan.limit]),
         }
         here = {"sample of X": problem.x, "sample of y": problem.target}
         if problem.validation is not None:
@@ -77,11 +77,11 @@ def open_problem(
     division = _division(total, plan, 0.0 if eval_set is not None else validation_fraction, seed)
     by_class = class_weight is not None
     own = ranks.together(lambda: survey(source, division, classification, by_class, n_threads))
-    found = ranks.survey(own)
+    found = shared_survey(own, ranks)
     here = found.sample.arrays(source.n_features)
     sample = _sample(here, ranks)
     preparation = _preparation(found, division, class_weight, standardize, sample, owner)
-    training = TrainingRows(source, preparation, sum(own.n_train), Storage(plan.kept_bytes))
+    training = TrainingRows(source, preparation, sum(own.n_train), plan)
     held = None
 
     def mean_weight(weight: np.ndarray) -> float:
@@ -97,9 +97,8 @@ def open_problem(
     ranks.together(partial(_check_held, here[0], "are trained on"))
     first = preparation.held(*here)
     validation = None if held is None else Problem(held.x, held.target, held.weight)
-    problem = StreamProblem(first.x, first.target, first.weight, validation, training=training)
-    backend = StreamBackend(n_threads=n_threads, plan=plan)
-    return Opened(problem, backend, preparation, sample[0], found.y_ndim)
+    problem = Problem(first.x, first.target, first.weight, validation).read_in_chunks(training, ranks)
+    return Opened(problem, NativeEngine(n_threads), preparation, sample[0], found.y_ndim)
 
 
 def _sample(here: tuple[np.ndarray, np.ndarray, np.ndarray], ranks: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..common.team import current
 from ..growth.checkpoints import NoFolder, kept_seed
+from ..growth.checkpoints import opened as opened_folder
 from ..network.scaling import kept_sample
 from ..rows.chunks.ahead import ahead
 from ..rows.chunks.limits import check_memory_limit, total_memory
@@ -120,14 +121,14 @@ def fit_source(estimator: GrowingEstimator, source: Source, eval_set: Any, class
     def no_student(network: Any) -> Any:
         raise AssertionError("a network that is grown from a source has no student")
 
-    problems = [lambda: ranks.shared(opened.problem)]
-    backend = ranks.backend(opened.backend)
+    problems = [lambda: opened.problem]
+    backend = opened.engine
     grow = partial(one._grow, problems, no_student, finish, settings, seed, backend, callbacks)
     if p.checkpoint_dir is None:
         p.network_ = grow(NoFolder())
     else:
-        identity = p._identity(f"StreamBackend{ranks.mark}", seed, opened.known(ranks))
-        with ranks.checkpoint(p.checkpoint_dir, p.checkpoint_seconds, identity) as folder:
+        identity = p._identity(f"cpu, in chunks{ranks.mark}", seed, opened.known(ranks))
+        with opened_folder(p.checkpoint_dir, p.checkpoint_seconds, identity, ranks) as folder:
             p.network_ = grow(folder)
     p.sample_ = kept_sample(opened.sample)
     p.history_, p.loss_ = one.history_, _name(settings.fine_tuning.loss)

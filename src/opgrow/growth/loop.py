@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..common.errors import NotFiniteError
+from ..common.team import ALONE, Alone
 from ..network import Block, Head, Layer, Linear, Network
 from ..network.tensors import to_tensors
 from ..rows.problem import Problem
@@ -25,8 +26,8 @@ from ..training.schedule import Epoch, Outcome
 from ..training.scores import Score
 from ..training.settings import TuningSettings
 from ..training.train import TrainedCandidates, Training
-from .backends import Backend, HostBackend, Part
 from .checkpoints import Draft, Journal
+from .engine import Engine, NativeEngine
 from .events import (
     EpochFinished,
     Event,
@@ -43,8 +44,6 @@ __all__ = [
     "Growth",
     "GrowthSettings",
     "Method",
-    "Part",
-    "Problem",
     "fold_norm",
     "schedule",
 ]
@@ -122,20 +121,23 @@ class Growth(ABC):
         settings: GrowthSettings,
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
-        backend: Backend | None = None,
+        engine: Engine | None = None,
+        team: Alone = ALONE,
         journal: Journal | None = None,
     ) -> None:
         self.problem, self.method, self.settings, self.seed = problem, method, settings, seed
         self._listener = emit
         self.journal = Journal() if journal is None else journal
         self.n_threads = settings.n_threads
-        self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
+        self.engine: Engine = NativeEngine(settings.n_threads) if engine is None else engine
+        self.team = team
         self.steps: list[GrowthStep] = []
         # What is kept so far: layers, their head and its score.
         self.layers: list[Layer] = []
         self.head: Head | None = None
         self.score: Score | None = None
         self.full: str | None = None
+        self.begin()
 
     @property
     def stopped(self) -> str | None:
@@ -144,7 +146,7 @@ class Growth(ABC):
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
-        with self.backend.running():
+        with self.engine.running():
             return self._run()
 
     def _run(self) -> Network:
@@ -180,9 +182,13 @@ class Growth(ABC):
 
     def _parts(self) -> list[Any]:
         """The training rows and, where there are some, validation rows as the first layer sees them."""
-        return [self.backend.part(p) for p in (self.problem, self.problem.validation) if p is not None]
+        problems = (self.problem, self.problem.validation)
+        return [self.engine.rows(p, self.team) for p in problems if p is not None]
 
     # --- what methods say ---
+
+    def begin(self) -> None:  # noqa: B027 (most have nothing to keep)
+        """Set what a method keeps for itself while it grows."""
 
     @abstractmethod
     def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer | None:
@@ -195,7 +201,7 @@ class Growth(ABC):
         """All layers of the network that ``grown`` makes."""
         return [*self.layers, grown.layer]
 
-    def next_part(self, part: Part, grown: GrownLayer) -> Any:
+    def next_part(self, part: Any, grown: GrownLayer) -> Any:
         """The rows as the layer after ``grown`` sees them."""
         return part.next_layer()
 
@@ -256,11 +262,11 @@ class Growth(ABC):
     ) -> TrainedCandidates:
         """Train candidates on the first part; they are scored on the last."""
         criterion = self.settings.criterion
-        trainer = self.backend.trainer(candidates, parts[0], settings, criterion)
+        trainer = self.engine.trainer(candidates, parts[0], settings, criterion)
         training = Training(
             trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft
         )
-        return self.backend.train(training)
+        return self.engine.train(training)
 
     def in_time(self, settings: TuningSettings) -> TuningSettings:
         """Settings of a tuning, which has no epochs any more once the growth is stopped."""

@@ -127,7 +127,7 @@ def _summed(
         for span, values in _chunks(x, rows, cell):
             total += function(span, values)
         cells.append(total)
-    return ranks.add(pairwise_sum(np.stack(cells)))
+    return ranks.sum(pairwise_sum(np.stack(cells)), "moments")
 
 
 def in_units(weight: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:

@@ -5,7 +5,7 @@ A layer grows block by block: search the operators of a new block, tune it, deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -14,13 +14,12 @@ import numpy as np
 
 from ...network import Block, Layer, Linear
 from ...operators import OperatorSet
+from ...rows.interface import Rows
 from ...training.schedule import Outcome
 from ...training.scores import Score, temperature
 from ...training.settings import TuningSettings
-from ..backends import Backend
-from ..checkpoints import Journal
-from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
+from ..events import EpochFinished, GrowthStep, PhaseStarted
+from ..loop import GrownLayer, Growth, GrowthSettings, Method, fold_norm, schedule
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
 
 __all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
@@ -77,20 +76,10 @@ class BlockGrowth(Growth):
     method: BlockMethod
     settings: BlockSettings
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: BlockMethod,
-        settings: BlockSettings,
-        seed: int,
-        emit: Callable[[Event], None] = lambda event: None,
-        backend: Backend | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend, journal)
-        self.tuning = settings.tuning
+    def begin(self) -> None:
+        self.tuning = self.settings.tuning
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
+    def grow_layer(self, number: int, parts: list[Rows]) -> GrownLayer | None:
         settings = self.settings
         blocks: list[Block] = []
         head: Linear | None = None
@@ -135,7 +124,7 @@ class BlockGrowth(Growth):
         number: int,
         size: int,
         sets: Sequence[OperatorSet],
-        parts: list[Part],
+        parts: list[Rows],
         blocks: Sequence[Block],
         before: Score | None,
     ) -> tuple[_Grown, GrowthStep]:
@@ -147,12 +136,12 @@ class BlockGrowth(Growth):
             f"search {layer}.{number}, {len(sets)} sets, {size} neurons",
             SearchResult,
             lambda: search(
-                train.rows(),
+                train,
                 sets,
                 size,
                 settings.search,
                 np.random.default_rng([self.seed, layer, number, 0]),
-                validation.rows() if validation else None,
+                validation,
             ),
             partial(
                 check_result,
@@ -194,7 +183,7 @@ class BlockGrowth(Growth):
         return grown, step
 
     def _tune_block(
-        self, layer: int, number: int, found: SearchResult, parts: list[Part], tuning: TuningSettings
+        self, layer: int, number: int, found: SearchResult, parts: list[Rows], tuning: TuningSettings
     ) -> tuple[_Grown, float, int]:
         """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
 
@@ -224,7 +213,7 @@ class BlockGrowth(Growth):
         layer: int,
         number: int,
         winners: Sequence[Winner],
-        parts: list[Part],
+        parts: list[Rows],
         tuning: TuningSettings,
         dropouts: Sequence[float],
     ) -> list[_Grown]:
@@ -245,7 +234,7 @@ class BlockGrowth(Growth):
         )
         return [_Grown(*start, outcome) for start, outcome in zip(starts, outcomes, strict=True)]
 
-    def _start(self, winner: Winner, train: Part) -> tuple[Block, Linear]:
+    def _start(self, winner: Winner, train: Rows) -> tuple[Block, Linear]:
         """A block with the search's weights and statistics, and the closed-form head."""
         n_inputs, size = winner.weight.shape
         block = Block(n_inputs, size, winner.candidate.operator_set)
@@ -253,7 +242,7 @@ class BlockGrowth(Growth):
         block.norm.mean, block.norm.variance = (a.astype(np.float32) for a in (winner.mean, winner.variance))
         weight, bias = winner.head, winner.intercept
         if self.settings.logits:
-            factor = temperature(*train.sample(block, weight, bias))
+            factor = temperature(*train.head_sample(block, weight, bias))
             weight, bias = weight * factor, bias * factor
         head = Linear(*weight.shape)
         head.weight, head.bias = weight.astype(np.float32), bias.astype(np.float32)
