@@ -22,6 +22,7 @@ from opgrow.estimators import (
 )
 from opgrow.estimators import chunk_problem as problem_module
 from opgrow.rows.chunks import Source, from_arrays, from_chunks
+from opgrow.rows.chunks import rows as chunk_rows_module
 from opgrow.rows.chunks.storage import Storage
 from opgrow.rows.chunks.survey import Division
 
@@ -174,7 +175,7 @@ def test_what_is_kept_in_memory_in_files_or_computed_again_is_the_same(rows, mon
     found = []
     for memory, disk in ((1 << 30, 0), (0, None), (0, 0)):
         storage = Storage(memory, disk)
-        monkeypatch.setattr(problem_module, "Storage", lambda limit, storage=storage: storage)
+        monkeypatch.setattr(chunk_rows_module, "Storage", lambda limit, storage=storage: storage)
         source = from_arrays(x, y, chunk_rows=50)
         found.append(HeMLRNClassifier(**settings(memory_limit=TINY)).fit(source).predict_proba(x))
         assert (storage.in_memory > 0) == (memory > 0)
@@ -189,7 +190,7 @@ def test_chunks_that_are_slow_to_read_are_kept_as_far_as_there_is_room(rows, mon
     known = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(arrays)
     # Of 50,000 bytes, 24,000 go to targets; inputs may fill them up to three quarters, 1,600 for each chunk.
     for disk, kept in ((1 << 30, N // 50), (50_000, 8), (0, 0)):
-        monkeypatch.setattr(problem_module, "Storage", partial(Storage, disk=disk))
+        monkeypatch.setattr(chunk_rows_module, "Storage", partial(Storage, disk=disk))
         source = Counted(arrays)
         source.slow = True
         model = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(source)

@@ -216,7 +216,7 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             if batch >= 128:
                 few = _part(device, 16 * batch, 512, 160, 10)
                 candidates = Candidates.of_networks([(layers, head)], 160, [0.1])
-                plain = ReferenceTrainer(candidates, few.windows(), settings, "loss", device=device)
+                plain = ReferenceTrainer(candidates, few, settings, "loss", device=device)
                 epoch = partial(plain.epoch, np.array([1e-3]), np.random.default_rng(0))
                 peers["torch autograd and Adam"] = 1e3 * _milliseconds(epoch, device, 5) / 16
             yield Row(

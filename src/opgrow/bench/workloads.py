@@ -106,7 +106,7 @@ def tuning_steps(operators: Any) -> tuple[Function, Function]:
     layers, head = [Layer([Block(8, 40, OperatorSet(*operators))])], Linear(80, 2)
     candidates = Candidates.of_networks([(layers, head)], 40, [0.0])
     settings, rates = TuningSettings(batch_size=_BATCH), np.array([1e-3])
-    native_trainer = NativeTrainer(candidates, rows.windows(), settings, "loss")
+    native_trainer = NativeTrainer(candidates, rows, settings, "loss")
 
     def steps() -> None:
         for _ in range(STEPS * _BATCH // _EPOCH_ROWS):
@@ -115,6 +115,6 @@ def tuning_steps(operators: Any) -> tuple[Function, Function]:
     def by_torch() -> None:
         from ..training.reference import ReferenceTrainer
 
-        ReferenceTrainer(candidates, rows.windows(), settings, "loss").epoch(rates, rng)
+        ReferenceTrainer(candidates, rows, settings, "loss").epoch(rates, rng)
 
     return steps, by_torch

@@ -790,7 +790,7 @@ class RegressorFace(RegressorMixin, GrowingEstimator):
         return self
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return moments(target, weight, "y", ranks=current())
+        return moments(target, weight, "y", team=current())
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape that y had in `fit`."""

@@ -62,7 +62,7 @@ class CudaEngine:
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray, team: Alone
     ) -> tuple[np.ndarray, np.ndarray]:
         if not team.alone:
-            return moments(x, weight, rows=rows, ranks=team)
+            return moments(x, weight, rows=rows, team=team)
         return device_moments(x, rows, weight, self.device)
 
     def problem(
@@ -94,15 +94,12 @@ class CudaEngine:
     def trainer(
         self, candidates: Candidates, rows: DeviceRows, settings: TuningSettings, criterion: str
     ) -> Trainer:
-        team = rows.team
-        if team.alone and candidates.compilable and is_plain(settings):
+        if rows.team.alone and candidates.compilable and is_plain(settings):
             return DeviceTrainer(candidates, rows, settings, criterion)
         from ..training.reference import ReferenceTrainer
 
-        windows = rows.windows()
-        return ReferenceTrainer(
-            candidates, windows, settings, criterion, team, self.device, fused=not team.alone
-        )
+        fused = not rows.team.alone
+        return ReferenceTrainer(candidates, rows, settings, criterion, self.device, fused)
 
     def train(self, training: Training) -> TrainedCandidates:
         try:

@@ -131,7 +131,7 @@ class NativeEngine:
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray, team: Alone
     ) -> tuple[np.ndarray, np.ndarray]:
-        return moments(x, weight, rows=rows, ranks=team)
+        return moments(x, weight, rows=rows, team=team)
 
     def problem(
         self,
@@ -158,14 +158,12 @@ class NativeEngine:
     def trainer(
         self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str
     ) -> Trainer:
-        windows, team = rows.windows(), rows.team
         if not (candidates.compilable and is_plain(settings)):
             from ..training.reference import ReferenceTrainer
 
-            return ReferenceTrainer(candidates, windows, settings, criterion, team)
-        if team.alone:
-            return NativeTrainer(candidates, windows, settings, criterion)
-        return SharedTrainer(candidates, windows, settings, criterion, team)
+            return ReferenceTrainer(candidates, rows, settings, criterion)
+        make = NativeTrainer if rows.team.alone else SharedTrainer
+        return make(candidates, rows, settings, criterion)
 
     def train(self, training: Training) -> TrainedCandidates:
         return train(training)

@@ -13,7 +13,7 @@ from ..common.threads import run_all
 from ..engine import training
 from ..engine.evaluation import Evaluation
 from ..engine.native import native
-from ..rows.window import EpochWindows
+from ..rows.interface import Rows
 from .candidates import Candidates, Shape, fill
 from .settings import TuningSettings, batch_bounds
 
@@ -30,11 +30,9 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
 class NativeTrainer:
     """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
 
-    def __init__(
-        self, candidates: Candidates, windows: EpochWindows, settings: TuningSettings, criterion: str
-    ) -> None:
+    def __init__(self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str) -> None:
         self.candidates, self.settings, self.criterion = candidates, settings, criterion
-        self.windows = windows
+        self.team, self.windows = rows.team, rows.windows()
         self._window: training.Rows | None = None
         self._epochs: list[training.Epochs] = []
         self.theta = candidates.theta.copy()

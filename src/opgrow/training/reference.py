@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..common.team import ALONE, Alone
+from ..common.team import Alone
 from ..engine import differentiable
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
 from ..network import NORM_EPSILON
 from ..operators import OperatorSet
-from ..rows.window import EpochWindows
+from ..rows.interface import Rows
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
 from .candidates import BlockParameters, Candidates, fill
 from .scores import evaluate, row_losses
@@ -45,24 +45,22 @@ class ReferenceTrainer:
 
     Parameters
     ----------
-    team : with whom the sums over a batch are shared
     fused : compute features by the compiled kernels where a candidate is alone, and not by plain torch
     """
 
     def __init__(
         self,
         candidates: Candidates,
-        windows: EpochWindows,
+        rows: Rows,
         settings: TuningSettings,
         criterion: str,
-        team: Alone = ALONE,
         device: torch.device | str = "cpu",
         fused: bool = False,
     ) -> None:
-        self.candidates, self.windows, self.settings = candidates, windows, settings
-        self.criterion, self.team, self.fused = criterion, team, fused
+        self.candidates, self.settings, self.criterion, self.fused = candidates, settings, criterion, fused
+        self.team, self.windows = rows.team, rows.windows()
         self.shape, self.device = candidates.shapes[0], torch.device(device)
-        self.batches = batches_of(settings.batch_size, team)
+        self.batches = batches_of(settings.batch_size, self.team)
         self.theta = torch.from_numpy(candidates.theta.copy()).to(self.device)
         self._best = self.theta.clone()
         self._moments = np.zeros((2, *self.theta.shape), np.float32)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..common.team import Alone
 from ..engine import training
 from ..engine.native import native
 from ..engine.shards import ShardBatch
-from ..rows.window import EpochWindows
+from ..rows.interface import Rows
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
 from .candidates import Candidates
 from .native import NativeTrainer
@@ -26,16 +25,9 @@ __all__ = ["SharedTrainer"]
 class SharedTrainer(NativeTrainer):
     """Steps that the ranks of a team take together."""
 
-    def __init__(
-        self,
-        candidates: Candidates,
-        windows: EpochWindows,
-        settings: TuningSettings,
-        criterion: str,
-        team: Alone,
-    ) -> None:
-        super().__init__(candidates, windows, settings, criterion)
-        self.team, self.batches = team, batches_of(settings.batch_size, team)
+    def __init__(self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str) -> None:
+        super().__init__(candidates, rows, settings, criterion)
+        self.batches = batches_of(settings.batch_size, self.team)
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         self.active = active = np.flatnonzero(rates)

@@ -22,8 +22,8 @@ from ..problem import Place, sample_rows, shared_sample
 from ..search_sums import Gathered, ScoreChunk, Sums, constants_of, shared_constants, shared_sums
 from ..window import EpochWindows, Window
 from .blocks import DeviceBlock, block_outputs, candidate_features
-from .memory import SUMMED_ROWS, Budget, free_bytes, shrinking
-from .source import RESIDENT_SHARE, STREAM_ROWS, Source, spans_of
+from .memory import SUMMED_ROWS, Budget, shrinking, stays
+from .source import STREAM_ROWS, Source, spans_of
 
 __all__ = ["Chunk", "DeviceRows"]
 
@@ -112,7 +112,7 @@ class DeviceRows:
         copy = DeviceBlock.of(block, self.device)
         self.blocks.append(copy)
         size = 4 * self.n_rows * copy.n_neurons
-        room = size <= RESIDENT_SHARE * free_bytes(self.device)
+        room = stays(size, self.device)
         self.kept.append(self._outputs_of(copy) if room else None)
 
     def _outputs_of(self, block: DeviceBlock) -> Tensor:
@@ -134,7 +134,7 @@ class DeviceRows:
         """The rows as the layer on top of the accepted blocks sees them."""
         layers = [*self.layers, self.blocks]
         kept = [k for k in self.kept if k is not None]
-        room = 4 * self.n_rows * self.n_accepted <= RESIDENT_SHARE * free_bytes(self.device)
+        room = stays(4 * self.n_rows * self.n_accepted, self.device)
         whole = torch.cat(kept) if room and len(kept) == len(self.kept) else None
         return replace(self, layers=layers, inputs=whole, blocks=[], kept=[])
 
@@ -148,7 +148,7 @@ class DeviceRows:
         self.layers = [*self.layers[:-1], [*self.layers[-1], *added]]
         if self.inputs is not None:
             size = 4 * self.n_rows * self.n_inputs
-            room = size <= RESIDENT_SHARE * free_bytes(self.device)
+            room = stays(size, self.device)
             seen = [before._outputs_of(block) for block in added] if room else []
             self.inputs = torch.cat([self.inputs, *seen]) if room else None
 

@@ -15,12 +15,10 @@ from torch import Tensor
 
 from ...network.scaling import Scaling, squash
 from ..preparation import are_extreme, moments, scale_of
-from .memory import Budget, free_bytes, shrinking
+from .memory import Budget, shrinking, stays
 
-__all__ = ["RESIDENT_SHARE", "STREAM_ROWS", "Source", "device_moments", "spans_of"]
+__all__ = ["STREAM_ROWS", "Source", "device_moments", "spans_of"]
 
-#: Share of the free memory that inputs, targets and features of accepted blocks may take for good.
-RESIDENT_SHARE = 0.5
 #: Rows that a streamed chunk has at most.
 STREAM_ROWS = 1 << 20
 #: Copies into pinned memory are spread over threads in pieces of so many rows.
@@ -63,7 +61,7 @@ class Source:
         self.total_weight = float(weight.sum(dtype=np.float64))
         self.resident: Tensor | None = None
         size = 4 * self.n_rows * (self.n_inputs + self.n_outputs + 1)
-        if upload and size <= RESIDENT_SHARE * free_bytes(device):
+        if upload and stays(size, device):
             self._upload()
 
     def _upload(self) -> None:
