@@ -111,6 +111,7 @@ class NativeEngine:
     n_threads: int = 1
     name: ClassVar[str] = "cpu"
     spreads_over_workers: ClassVar[bool] = True
+    train = staticmethod(train)
 
     @property
     def matrices(self) -> HostMatrices:
@@ -164,9 +165,6 @@ class NativeEngine:
             return ReferenceTrainer(candidates, rows, settings, criterion)
         make = NativeTrainer if rows.team.alone else SharedTrainer
         return make(candidates, rows, settings, criterion)
-
-    def train(self, training: Training) -> TrainedCandidates:
-        return train(training)
 
     def group_size(self, candidates: Candidates, rows: Rows, settings: TuningSettings) -> int:
         size = 4 * candidates.shapes[0].size * 4  # parameters, the best of them, and two moments

@@ -22,11 +22,12 @@ from ..network import Block, Head, Layer, Linear, Network
 from ..network.tensors import to_tensors
 from ..rows.problem import Problem
 from ..training.candidates import Candidates
+from ..training.draft import Draft
 from ..training.schedule import Epoch, Outcome
 from ..training.scores import Score
 from ..training.settings import TuningSettings
-from ..training.train import TrainedCandidates, Training
-from .checkpoints import Draft, Journal
+from ..training.train import Training
+from .checkpoints import Journal
 from .engine import Engine, NativeEngine
 from .events import (
     EpochFinished,
@@ -146,32 +147,17 @@ class Growth(ABC):
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
-        with self.engine.running():
-            return self._run()
-
-    def _run(self) -> Network:
         started = self.journal.clock()
-        problem, settings = self.problem, self.settings
-        validation = problem.validation
-        self.emit(
-            GrowthStarted(
-                self.method.name,
-                problem.n_rows,
-                0 if validation is None else validation.n_rows,
-                problem.n_inputs,
-                problem.n_outputs,
-                settings.criterion,
-            )
-        )
-        parts = self._parts()
-        for number in range(1, settings.max_layers + 1):
-            grown = self.grow_layer(number, parts)
-            if grown is None or not self._decide_layer(number, grown) or number == settings.max_layers:
-                break
-            if self.stopped is not None:
-                break
-            parts = [self.next_part(part, grown) for part in parts]
-        self._fine_tune()
+        with self.engine.running():
+            self.emit(self._started())
+            parts = self._parts()
+            for number in range(1, self.settings.max_layers + 1):
+                grown = self.grow_layer(number, parts)
+                last = number == self.settings.max_layers
+                if grown is None or not self._decide_layer(number, grown) or last or self.stopped is not None:
+                    break
+                parts = [self.next_part(part, grown) for part in parts]
+            self._fine_tune()
         network = self._network(self.layers, self.head)
         assert self.score is not None
         self._check_finite(network, self.score)
@@ -179,6 +165,17 @@ class Growth(ABC):
         self.steps[-1] = replace(self.steps[-1], stopped=reason)
         self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
         return network
+
+    def _started(self) -> GrowthStarted:
+        problem, validation = self.problem, self.problem.validation
+        return GrowthStarted(
+            self.method.name,
+            problem.n_rows,
+            0 if validation is None else validation.n_rows,
+            problem.n_inputs,
+            problem.n_outputs,
+            self.settings.criterion,
+        )
 
     def _parts(self) -> list[Any]:
         """The training rows and, where there are some, validation rows as the first layer sees them."""
@@ -245,12 +242,13 @@ class Growth(ABC):
         """
         dropouts = [settings.dropout] * len(networks) if dropouts is None else dropouts
         candidates = Candidates.of_networks(networks, parts[0].n_accepted, dropouts)
-        trained = self.train(candidates, parts, settings, rng, on_epoch, self.journal.draft(title))
+        draft = self.journal.draft(title)
+        trained = self.engine.train(self.training(candidates, parts, settings, rng, on_epoch, draft))
         for k, (layers, head) in enumerate(networks):
             candidates.shapes[k].restore(trained.theta[k], trained.moments[:, k], layers, head)
         return trained.outcomes
 
-    def train(
+    def training(
         self,
         candidates: Candidates,
         parts: list[Any],
@@ -259,14 +257,13 @@ class Growth(ABC):
         on_epoch: Callable[[Epoch], bool | None],
         draft: Draft,
         exact: bool = True,
-    ) -> TrainedCandidates:
-        """Train candidates on the first part; they are scored on the last."""
+    ) -> Training:
+        """How candidates are trained on the first part; they are scored on the last."""
         criterion = self.settings.criterion
         trainer = self.engine.trainer(candidates, parts[0], settings, criterion)
-        training = Training(
+        return Training(
             trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft
         )
-        return self.engine.train(training)
 
     def in_time(self, settings: TuningSettings) -> TuningSettings:
         """Settings of a tuning, which has no epochs any more once the growth is stopped."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 
-from ..common.threads import run_all
+from ..common.threads import stream
 from ..engine.features import compiled_features
 from ..engine.native import native
 from ..operators import OperatorSet
@@ -94,9 +96,7 @@ def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np
     starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
     out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)
     x = np.ascontiguousarray(x)
-
-    def task(i: int) -> None:
-        _features(x, draws[i], out[starts[i] : starts[i + 1]])
-
-    run_all([partial(task, i) for i in range(len(draws))], n_threads)
+    places = [out[start:stop] for start, stop in pairwise(starts)]
+    tasks = [partial(_features, x, draw, place) for draw, place in zip(draws, places, strict=True)]
+    deque(stream(tasks, n_threads), maxlen=0)
     return out

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -58,7 +59,8 @@ class NativeTrainer:
             epochs = self._prepare(rows)
             order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
             count = len(epochs[0].bounds) - 1
-            self._spread(partial(_train, epochs, order, rates, seed))
+            train = native().train_epoch
+            self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active])
             losses[active] += [count * self.states[k].loss for k in active]
             n_batches += count
         return losses / n_batches, np.array([state.skipped for state in self.states])
@@ -93,19 +95,21 @@ class NativeTrainer:
     ) -> np.ndarray:
         """A function of each candidate and its statistics, side by side on threads; NaN for those at rest."""
         evaluations, each = self._evaluations(rows), moments.transpose(1, 0, 2).copy()
-        results = self._spread(lambda k: function(evaluations[k], each[k]))
+        results = self._spread([partial(function, evaluations[k], each[k]) for k in self.active])
         out = np.full((len(results[0]), len(self.theta), *results[0].shape[1:]), np.nan)
         out[:, self.active] = np.stack(results, axis=1)
         return out
 
-    def _spread(self, function: Callable[[int], Any]) -> list[Any]:
-        """A function of each active candidate; every thread takes some of them."""
-        share = max(1, min(self.settings.n_threads, len(self.active)))
-        results: list[Any] = [None] * len(self.active)
+    def _spread(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        """The results of a task for each active candidate; every thread takes some of them."""
+        share = max(1, min(self.settings.n_threads, len(tasks)))
+        if share == 1:
+            return list(map(operator.call, tasks))
+        results: list[Any] = [None] * len(tasks)
 
         def some(first: int) -> None:
             for place in range(first, len(results), share):
-                results[place] = function(int(self.active[place]))
+                results[place] = tasks[place]()
 
         run_all([partial(some, first) for first in range(share)], share)
         return results
@@ -138,7 +142,3 @@ class NativeTrainer:
             fill(target, arrays, name)
         for k, state in enumerate(self.states):
             state.first[:], state.second[:], state.step = first[k], second[k], int(steps[k])
-
-
-def _train(epochs: list[training.Epochs], order: np.ndarray, rates: np.ndarray, seed: int, k: int) -> None:
-    native().train_epoch(epochs[k], order, float(rates[k]), seed)

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..growth.checkpoints import Draft
 from ..rows.interface import Rows
 from .candidates import Candidates, fill
+from .draft import Draft
 from .schedule import Epoch, Outcome, Schedule, TrainingState
 from .settings import TuningSettings
 
@@ -229,5 +229,6 @@ def run(
 def train(training: Training) -> TrainedCandidates:
     """Train candidates as their schedule says, and return their best states."""
     training.begin()
-    run([training], lambda rates: [training.trainer.epoch(rates[0], training.rng)])
+    while (rates := training.rates).any():
+        training.end_epoch(*training.trainer.epoch(rates, training.rng))
     return training.finish()

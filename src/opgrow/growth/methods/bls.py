@@ -220,17 +220,20 @@ class BroadGrowth(Growth):
         most = self.settings.window_size
         windows = [min(most, size - start) for start in range(0, size, most)]
 
-        def check(found: _Maps) -> None:
-            shapes = [tuple(weights.shape) for weights in found.maps]
+        def check(maps: _Maps) -> None:
+            shapes = [tuple(weights.shape) for weights in maps.maps]
             if shapes != [(train.n_inputs + 1, window) for window in windows]:
                 raise ValueError(
                     f"the windows have shapes {shapes}, expected {train.n_inputs + 1} x {windows}"
                 )
 
-        title = f"windows of {size} nodes, step {number}"
-        found = self.journal.take(title, _Maps, lambda: self._draw_maps(number, windows, train), check)
+        draft = self.journal.draft(f"windows of {size} nodes, step {number}")
+        maps = draft.recall(_Maps, check)
+        if maps is None:
+            maps = self._draw_maps(number, windows, train)
+            draft.finish(lambda: maps)
         operators = replace(PERCEPTRON, activation=self.settings.feature_activation)
-        return [_block(weights, operators) for weights in found.maps]
+        return [_block(weights, operators) for weights in maps.maps]
 
     def _draw_maps(self, number: int, windows: Sequence[int], train: WholeRows) -> _Maps:
         settings, matrices = self.settings, self.engine.matrices

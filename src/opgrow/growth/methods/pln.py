@@ -197,8 +197,12 @@ class PLNGrowth(Growth):
             if solution.weight.shape != shape:
                 raise ValueError(f"a head has shape {solution.weight.shape}, expected {shape}")
 
-        title = f"head on {shape[0]} features of layer {len(self.layers) + 1}"
-        return self.journal.take(title, _Solution, lambda: self._solve_head(features), check)
+        draft = self.journal.draft(f"head on {shape[0]} features of layer {len(self.layers) + 1}")
+        solution = draft.recall(_Solution, check)
+        if solution is None:
+            solution = self._solve_head(features)
+            draft.finish(lambda: solution)
+        return solution
 
     def _solve_head(self, features: Matrix) -> _Solution:
         settings, n_outputs = self.settings, self.problem.n_outputs

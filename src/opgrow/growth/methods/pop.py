@@ -199,7 +199,10 @@ class POPGrowth(Growth):
             candidates = candidates_of(group, start, tuning.dropout)
             generator = np.random.default_rng(seed)
             try:
-                trained = self.train(candidates, parts, tuning, generator, report_epoch, part, exact=False)
+                training = self.training(
+                    candidates, parts, tuning, generator, report_epoch, part, exact=False
+                )
+                trained = self.engine.train(training)
             except MemoryError:
                 if len(group) == 1:
                     raise
