@@ -17,11 +17,11 @@ from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
 from opgrow.common.team import ALONE
 from opgrow.estimators import base
 from opgrow.estimators.listeners import StopGrowth
-from opgrow.growth.checkpoints import Draft
 from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear
 from opgrow.rows.problem import Problem
 from opgrow.training.candidates import Candidates
+from opgrow.training.draft import Draft
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from networks import with_random_parameters
 from opgrow import Block, Layer, OperatorSet
-from opgrow.growth.checkpoints import Draft
 from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear
 from opgrow.rows.memory import MemoryRows
 from opgrow.training.candidates import Candidates
+from opgrow.training.draft import Draft
 from opgrow.training.native import NativeTrainer
 from opgrow.training.reference import ReferenceTrainer
 from opgrow.training.settings import TuningSettings

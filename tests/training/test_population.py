@@ -13,13 +13,13 @@ from problems import ACTIVATIONS, HARMONIC, NODALS, POOLS, TRAINERS
 from torch import nn
 
 from opgrow import PERCEPTRON, Layer, OperatorSet, operator_sets
-from opgrow.growth.checkpoints import Draft
 from opgrow.growth.checkpoints.codec import decode, encode
 from opgrow.growth.engine import NativeEngine
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
 from opgrow.rows.memory import MemoryRows
 from opgrow.training import reference
 from opgrow.training.candidates import Candidates, Shape
+from opgrow.training.draft import Draft
 from opgrow.training.native import NativeTrainer
 from opgrow.training.population import Member, Tally, candidates_of, draw_start, modules_of, train_members
 from opgrow.training.reference import ReferenceTrainer
