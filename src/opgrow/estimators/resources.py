@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..common.reservations import TOTAL_BYTES
+from ..growth.devices import choose_device
 from ..growth.loop import GrowthSettings, Method
 from ..growth.methods.bls import BroadSettings
 from ..growth.methods.hemlgop import BlockSettings
@@ -28,6 +28,9 @@ from ..growth.search import SHORTLIST
 from ..rows.preparation import _CHUNK_ELEMENTS
 from ..rows.problem import Problem
 from ..rows.search_sums import CACHE_BYTES, chunks
+from .base import NetworkSize
+from .fit_data import MIN_VALIDATION_ROWS
+from .parameters import check_common
 
 __all__ = ["Plan", "Sizes", "growth_bytes", "n_parameters", "plan_fit"]
 
@@ -91,9 +94,6 @@ def plan_fit(
     n_held: int | None = None,
 ) -> Plan:
     """What ``estimator.fit`` would do with data of these sizes; ``n_held`` rows are given for validation."""
-    from ..growth.devices import choose_device
-    from .parameters import check_common
-
     check_common(estimator)
     settings = replace(estimator._settings(classification), max_parameters=estimator.max_parameters)
     n_networks = estimator._n_networks(n_rows)
@@ -110,8 +110,7 @@ def plan_fit(
     largest = (
         n_networks * (n_parameters(member, estimator._method, n_features, n_outputs) - n_outputs) + n_outputs
     )
-    average = SimpleNamespace(n_inputs=n_features, n_outputs=n_outputs, n_parameters=lambda: largest)
-    student = estimator._student(settings, average)
+    student = estimator._student(settings, NetworkSize(n_features, n_outputs, largest))
     if student is not None:
         largest = n_parameters(student, estimator._method, n_features, n_outputs)
     if settings.max_parameters is not None:
@@ -141,8 +140,6 @@ def plan_fit(
 
 def _division(fraction: float, n_rows: int, n_networks: int, n_held: int | None) -> tuple[int, int]:
     """Rows of the first network for training and for validation."""
-    from .base import MIN_VALIDATION_ROWS
-
     if n_held is not None:
         return n_rows, n_held
     if fraction == 0:

@@ -6,7 +6,7 @@ A layer grows block by block: search the operators of a new block, tune it, deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
 
@@ -38,6 +38,8 @@ class BlockMethod(Method):
 
     search_every_block: bool
     tune_blocks: bool
+    sources: bool = field(default=True, kw_only=True)
+    ranks: bool = field(default=True, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
