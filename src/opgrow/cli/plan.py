@@ -71,7 +71,7 @@ class MemoryWatch(Callback):
         classes, codes = np.unique(y, return_inverse=True) if is_classifier(estimator) else (None, None)
         n_outputs = 1 if classes is None else len(classes)
         held = None if eval_set is None else len(eval_set[0])
-        self.plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, classes is not None, held)
+        self.plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, held)
         self.divided = self.plan.n_rows, self.plan.n_held
         if eval_set is None:
             rng = np.random.default_rng(0)

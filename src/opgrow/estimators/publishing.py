@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import is_classifier
-
 from .base import Settings
 from .prediction import PredictingEstimator
 
@@ -44,7 +42,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         """
         from .resources import plan_fit
 
-        return plan_fit(self, n_rows, n_features, n_outputs, is_classifier(self))
+        return plan_fit(self, n_rows, n_features, n_outputs)
 
     def save(self, path: str | os.PathLike[str], *, sample: bool = True) -> None:
         """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.

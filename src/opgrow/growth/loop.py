@@ -37,6 +37,7 @@ from .events import (
     StepFinished,
     StopGrowth,
 )
+from .footprints import Footprint
 
 __all__ = [
     "GrownLayer",
@@ -122,6 +123,8 @@ class Growth(ABC):
 
     #: Whether the head sees all layers, and not only the last.
     broad: ClassVar[bool] = False
+    #: How much its networks and their growth take at most.
+    footprint: ClassVar[type[Footprint[Any, Any]]]
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from ...training.settings import TuningSettings
 from ..backends import Backend
 from ..checkpoints import Journal
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
+from ..footprints.blocks import BlockFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
 
@@ -76,6 +77,7 @@ class _Grown:
 class BlockGrowth(Growth):
     """Growth of layers block by block."""
 
+    footprint = BlockFootprint
     method: BlockMethod
     settings: BlockSettings
 
