@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,10 +130,8 @@ def test_mistakes_of_one_rank_are_told_to_all(found: Found) -> None:
         "the ranks differ in parameters of the estimator: rank 0 has ridge=1.0, and rank 1 ridge=2.0"
     )
     assert said["labels"] == "the classes of all ranks must be of one type, got str, int"
-    assert (
-        said["method"]
-        == "PLNClassifier cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can"
-    )
+    able = said["method"].removeprefix("PLNClassifier cannot grow on several ranks: ").removesuffix(" can")
+    assert set(re.split(", | and ", able)) == {"HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"}
     assert said["folder"].startswith("rank 0: checkpoint_dir must be a folder, and ")
     assert said["chunks"].endswith("rank 0 has memory_limit=None, and rank 1 memory_limit=1000")
     assert said["far"].startswith("rank 1: X or eval_set has values that are too far from the others")
@@ -232,7 +231,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import base
+    from opgrow.estimators import array_data
     from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)
@@ -244,7 +243,7 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
             learning_rates=(0.01,), dropout=0.2, fine_tune_epochs=0, batch_size=64, random_state=0, n_jobs=1,
         )  # fmt: skip
         if backend is not None:
-            monkeypatch.setattr(base, "choose_engine", lambda *given, chosen=backend: chosen)
+            monkeypatch.setattr(array_data, "choose_engine", lambda *given, chosen=backend: chosen)
         found.append(distributed.fit(clf, x, y))
     host, device = found
     assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import opgrow
-from opgrow.common.team import Alone
 from opgrow.estimators import (
     BLSClassifier,
     HeMLGOPClassifier,
@@ -19,8 +18,8 @@ from opgrow.estimators import (
     HoMLRNClassifier,
     PLNClassifier,
     POPClassifier,
+    source_data,
 )
-from opgrow.estimators import chunk_problem as problem_module
 from opgrow.rows.chunks import Source, from_arrays, from_chunks
 from opgrow.rows.chunks import rows as chunk_rows_module
 from opgrow.rows.chunks.storage import Storage
@@ -225,20 +224,10 @@ def test_which_rows_validate_depends_on_their_number_alone():
 
 def test_the_number_of_rows_in_memory_is_bounded(rows):
     x, y = rows
-    opened = problem_module.open_problem(
-        from_arrays(x, y, chunk_rows=100),
-        classification=True,
-        class_weight=None,
-        limit=1000,
-        validation_fraction=0.5,
-        eval_set=None,
-        standardize=True,
-        seed=0,
-        n_threads=1,
-        owner="this",
-        ranks=Alone(),
-    )
-    problem = opened.problem
+    estimator = HeMLRNClassifier(memory_limit=1000, validation_fraction=0.5)
+    data = source_data.SourceData(estimator, from_arrays(x, y, chunk_rows=100), None, classification=True)
+    data.survey(seed=0, n_threads=1)
+    problem = data.problem(0)
     assert 150 < len(problem.x) < 350  # 256, which is the least
     assert 150 < problem.validation.n_rows < 350
     assert problem.n_rows + problem.validation.n_rows == N
@@ -249,13 +238,13 @@ def test_large_arrays_are_read_in_chunks(rows, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", x)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     seen = []
-    original = problem_module.survey
+    original = source_data.survey
 
     def watched(source, *arguments):
         seen.append(source.n_chunks)
         return original(source, *arguments)
 
-    monkeypatch.setattr(problem_module, "survey", watched)
+    monkeypatch.setattr(source_data, "survey", watched)
     known = HeMLRNClassifier(**settings()).fit(mapped, y)
     assert not seen
     model = HeMLRNClassifier(**settings(memory_limit=40_000)).fit(mapped, y)

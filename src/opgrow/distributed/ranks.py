@@ -16,7 +16,7 @@ from ..common.cells import cell_cuts
 from ..common.hashing import checksum
 from ..common.team import Alone, Division, Values
 from ..engine.shards import pairwise_sum
-from ..growth.methods.hemlgop import BlockGrowth
+from ..growth.capabilities import methods_with
 from .group import Group, LostRank
 
 __all__ = ["Ranks"]
@@ -60,8 +60,8 @@ class Ranks(Alone):
 
     def begin(self, estimator: Any, n_columns: int, n_targets: int | None) -> None:
         name = type(estimator).__name__
-        if not issubclass(estimator._method.growth, BlockGrowth):
-            raise ValueError(f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can")
+        if not estimator._method.ranks:
+            raise ValueError(f"{name} cannot grow on several ranks: {methods_with('ranks')} can")
         if estimator._student_follows(estimator.max_parameters):
             raise ValueError(
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "

@@ -9,8 +9,8 @@ import math
 from time import perf_counter
 from typing import Any
 
+from ...common.checks import check_integer, is_number
 from ...growth.events import Event, FitFinished, FitStarted, GrowthStarted, StopGrowth
-from ..parameters import check_integer, is_number
 from .base import Callback
 
 __all__ = ["MaxParameters", "MaxSeconds", "budgets"]
@@ -88,9 +88,9 @@ class MaxParameters(Callback):
 
 def budgets(max_parameters: Any, max_seconds: Any) -> list[Callback]:
     """The callbacks that an estimator's parameters stand for; None: no such budget."""
-    found: list[Callback] = []
+    callbacks: list[Callback] = []
     if max_parameters is not None:
-        found.append(MaxParameters(max_parameters))
+        callbacks.append(MaxParameters(max_parameters))
     if max_seconds is not None:
-        found.append(MaxSeconds(max_seconds))
-    return found
+        callbacks.append(MaxSeconds(max_seconds))
+    return callbacks

@@ -24,6 +24,7 @@ from ...operators import PERCEPTRON, OperatorSet
 from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
+from ..footprints.bls import BroadFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
@@ -115,6 +116,7 @@ class BroadGrowth(Growth):
     """Growth of feature and enhancement nodes at the same time."""
 
     broad = True
+    footprint = BroadFootprint
     settings: BroadSettings
 
     def grow_layer(self, number: int, parts: list[WholeRows]) -> GrownLayer:

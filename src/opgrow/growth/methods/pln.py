@@ -26,6 +26,7 @@ from ...operators import OperatorSet
 from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
+from ..footprints.pln import PLNFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]
@@ -87,6 +88,7 @@ class _Solution:
 class PLNGrowth(Growth):
     """Growth of layers by random neurons beside the structured ones."""
 
+    footprint = PLNFootprint
     settings: PLNSettings
     head: Linear | None
 
