@@ -8,6 +8,7 @@ and tells the network the constants of the data.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,12 +18,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..common.team import current
-from ..common.threads import run_all
+from ..common.threads import stream
 from ..growth.checkpoints import Identity, NoFolder, kept_seed, opened
 from ..growth.checkpoints.fingerprints import texts
 from ..growth.engine import Engine
 from ..growth.events import FitFinished, FitStarted, GrowthStep
-from ..growth.loop import GrowthSettings
+from ..growth.loop import Growth, GrowthSettings
 from ..network import Network
 from ..network.average import average
 from ..rows.problem import Problem
@@ -80,9 +81,17 @@ class Fit:
         self.engine = data.engine(n_threads)
         with self._open_folder() as self.folder:
             self.n_networks = data.divide(self.seed, self.engine)
-            self.estimator.network_ = self._grow()
-        self.estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
-        self.estimator.loss_, self.estimator.sample_ = self.loss, data.sample
+            started = time.perf_counter() - self.folder.elapsed_before
+            with listening(self._audience(), self.n_networks) as self.listeners:
+                self.listeners.hear_all(self._started())
+                n_at_once, members = self._members()
+                grown = list(filter(None, stream(members, n_at_once)))
+                network = self._taught(grown[0] if len(grown) == 1 else average(grown))
+                data.finish(network)
+                self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
+        estimator = self.estimator
+        estimator.network_, estimator.loss_, estimator.sample_ = network, self.loss, data.sample
+        estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
 
     def _choose_seed(self) -> int:
         """The seed of the estimator, or that of the fit which is resumed."""
@@ -109,24 +118,15 @@ class Fit:
         )
         return opened(estimator.checkpoint_dir, estimator.checkpoint_seconds, identity, self.team)
 
-    def _grow(self) -> Network:
-        """Grow the networks; several become their average, or a student that learns from it."""
-        family, elapsed = self.family, self.folder.elapsed_before
-        follows = family._student_follows(self.settings.max_parameters)
-        started = time.perf_counter() - elapsed
-        with listening(self._audience(), self.n_networks) as self.listeners:
-            parameters = {k: v for k, v in family.get_params(deep=False).items() if k != "callbacks"}
-            name = type(family).__name__
-            self.listeners.hear_all(FitStarted(name, parameters, self.n_networks, follows, elapsed))
-            network = self._grow_average(follows)
-            student = family._student(self.settings, NetworkSize.of(network))
-            if student is not None:
-                self.listeners.begin_student()
-                problem = self.data.distilled(network, self.loss)
-                network = self._grow_network(self.n_networks, problem, student, self.engine)
-            self.data.finish(network)
-            self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
-        return network
+    def _started(self) -> FitStarted:
+        name, parameters = type(self.family).__name__, self.family.get_params(deep=False)
+        parameters.pop("callbacks")
+        elapsed = self.folder.elapsed_before
+        return FitStarted(name, parameters, self.n_networks, self._student_follows, elapsed)
+
+    @property
+    def _student_follows(self) -> bool:
+        return self.family._student_follows(self.settings.max_parameters)
 
     def _audience(self) -> list[Callback]:
         if self.team.rank > 0:  # they hear from rank 0 when to stop
@@ -137,20 +137,18 @@ class Fit:
 
         return [*self.callbacks, Progress()]
 
-    def _grow_average(self, student_follows: bool) -> Network:
-        """Grow the networks side by side; several become their average."""
+    def _members(self) -> tuple[int, list[Callable[[], Network | None]]]:
+        """How many networks grow at once, and what grows each of them."""
         engine, n_at_once, settings = self.engine, 1, self.settings
         if self.n_networks > 1:
             engine, n_at_once, n_threads = self.engine.beside(self.n_networks, self.team)
             settings = settings.with_threads(n_threads)
-        if student_follows:
+        if self._student_follows:
             settings = replace(settings, max_parameters=None)
-        tasks = [
+        return n_at_once, [
             partial(self._grow_member, number, self.family._member(settings, number, self.n_networks), engine)
             for number in range(self.n_networks)
         ]
-        grown = [network for network in run_all(tasks, n_at_once) if network is not None]
-        return grown[0] if len(grown) == 1 else average(grown)
 
     def _grow_member(self, number: int, settings: GrowthSettings, engine: Engine) -> Network | None:
         """Grow one of the networks of an average; None where a callback has stopped them all before."""
@@ -161,27 +159,40 @@ class Fit:
             most = settings.max_parameters
             if most is not None:
                 most = _share(most, self.n_networks, problem.n_outputs)
-            return self._grow_network(number, problem, replace(settings, max_parameters=most), engine)
+            growth = self._growth(number, problem, replace(settings, max_parameters=most), engine)
+            network = growth.run()
+            self._note(number, growth)
+            return network
 
-    def _grow_network(
-        self, number: int, problem: Problem, settings: GrowthSettings, engine: Engine
-    ) -> Network:
+    def _taught(self, teacher: Network) -> Network:
+        """The student that takes a network's place, where the family asks for one; else the network."""
+        settings, number = self.family._student(self.settings, NetworkSize.of(teacher)), self.n_networks
+        if settings is None:
+            return teacher
+        self.listeners.begin_student()
+        problem = self.data.distilled(teacher, self.loss)
+        growth = self._growth(number, problem, settings, self.engine)
+        student = growth.run()
+        self._note(number, growth)
+        return student
+
+    def _growth(self, number: int, problem: Problem, settings: GrowthSettings, engine: Engine) -> Growth:
         method, member = self.family._method, number + 1
-        seed = self.seed if number == 0 else _seed_of_member(self.seed, number)
-        growth = method.growth(
+        return method.growth(
             problem,
             method,
             self.family._complete(settings, problem),
-            seed,
+            self.seed if number == 0 else _seed_of_member(self.seed, number),
             partial(self.listeners.hear, member),
             engine,
             self.team,
             self.folder.journal(f"network{member:02d}"),
         )
-        network = growth.run()
-        engine.forget(problem)
-        self.histories[number] = [replace(step, member=member) for step in growth.steps]
-        return network
+
+    def _note(self, number: int, growth: Growth) -> None:
+        """Keep the history of a growth that is over, and let go of its rows."""
+        growth.engine.forget(growth.problem)
+        self.histories[number] = [replace(step, member=number + 1) for step in growth.steps]
 
 
 def _name(settings: GrowthSettings) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -60,7 +60,7 @@ class NativeTrainer:
             order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
             count = len(epochs[0].bounds) - 1
             train = native().train_epoch
-            self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active])
+            list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
             losses[active] += [count * self.states[k].loss for k in active]
             n_batches += count
         return losses / n_batches, np.array([state.skipped for state in self.states])
@@ -95,16 +95,16 @@ class NativeTrainer:
     ) -> np.ndarray:
         """A function of each candidate and its statistics, side by side on threads; NaN for those at rest."""
         evaluations, each = self._evaluations(rows), moments.transpose(1, 0, 2).copy()
-        results = self._spread([partial(function, evaluations[k], each[k]) for k in self.active])
+        results = list(self._spread([partial(function, evaluations[k], each[k]) for k in self.active]))
         out = np.full((len(results[0]), len(self.theta), *results[0].shape[1:]), np.nan)
         out[:, self.active] = np.stack(results, axis=1)
         return out
 
-    def _spread(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    def _spread(self, tasks: Sequence[Callable[[], Any]]) -> Iterable[Any]:
         """The results of a task for each active candidate; every thread takes some of them."""
         share = max(1, min(self.settings.n_threads, len(tasks)))
         if share == 1:
-            return list(map(operator.call, tasks))
+            return map(operator.call, tasks)
         results: list[Any] = [None] * len(tasks)
 
         def some(first: int) -> None:
