@@ -65,12 +65,32 @@ static inline int64_t og_tiles(int64_t n_rows)
     return (n_rows + OG_LANES - 1) / OG_LANES;
 }
 
-/* out [row][column] = in [column][row] for OG_LANES of each; `stride` is the distance of rows of out. Of fixed size, which
- * compilers turn into shuffles. */
-OG_INLINE void og_transpose_lanes(const float *restrict in, float *restrict out, int64_t stride)
+/* out [row][column] = in [column][row] for OG_LANES of each, of which the first index has the given stride. Of fixed size,
+ * which compilers turn into shuffles. */
+OG_INLINE void og_transpose_lanes(
+    const float *restrict in, int64_t in_stride, float *restrict out, int64_t out_stride)
 {
-    OG_EACH_LANE(r)
-        OG_EACH_LANE(c) out[r * stride + c] = in[c * OG_LANES + r];
+    for (int r = 0; r < OG_LANES; r++)
+        OG_EACH_LANE(c) out[r * out_stride + c] = in[c * in_stride + r];
+}
+
+/* The same for matrices of any size. */
+static inline void og_transpose_matrix(
+    const float *restrict in, int64_t in_stride, int64_t n_rows, int64_t n_columns, float *restrict out,
+    int64_t out_stride)
+{
+    for (int64_t c = 0; c < n_columns; c += OG_LANES)
+        for (int64_t r = 0; r < n_rows; r += OG_LANES) {
+            const float *from = in + c * in_stride + r;
+            float *to = out + r * out_stride + c;
+            int64_t rows = og_min(OG_LANES, n_rows - r), columns = og_min(OG_LANES, n_columns - c);
+            if (rows == OG_LANES && columns == OG_LANES)
+                og_transpose_lanes(from, in_stride, to, out_stride);
+            else
+                for (int64_t i = 0; i < rows; i++)
+                    for (int64_t j = 0; j < columns; j++)
+                        to[i * out_stride + j] = from[j * in_stride + i];
+        }
 }
 
 /* The sum over lanes, as a tree. */

@@ -94,14 +94,17 @@ void OG_NAME(og_reach)(int64_t nodal, const float *y, int64_t n_inputs, float *r
         return;
     }
     for (int64_t k = 0; k < n_inputs; k++) {
-        float values[OG_LANES], largest = 1e-30f;
-        OG_EACH_LANE(l) values[l] = og_abs(y[k * OG_LANES + l]);
-        for (int width = OG_LANES / 2; width > 0; width /= 2)
-            for (int l = 0; l < width; l++)
-                values[l] = values[l] > values[l + width] ? values[l] : values[l + width];
-        largest = values[0] > largest ? values[0] : largest;
-        reach[k] = (nodal == OG_HARMONIC ? OG_NEAR_ANGLE : OG_NEAR_EXPONENT) / (squared ? largest * largest : largest);
+        /* Without their sign, numbers are in the order of their bits, and NaN comes after all of them. */
+        uint32_t most = og_bits(1e-30f);
+        OG_EACH_LANE(l) {
+            uint32_t size = og_bits(y[k * OG_LANES + l]) & 0x7fffffffu;
+            most = size > most ? size : most;
+        }
+        reach[k] = og_from_bits(most);
     }
+    float bound = nodal == OG_HARMONIC ? OG_NEAR_ANGLE : OG_NEAR_EXPONENT;
+    for (int64_t k = 0; k < n_inputs; k++)
+        reach[k] = bound / (squared ? reach[k] * reach[k] : reach[k]);
 }
 
 int OG_NAME(og_is_near)(const float *weight, const float *reach, int64_t n_inputs)
@@ -224,22 +227,14 @@ void OG_NAME(og_activation_backward)(int64_t activation, const float *x, float *
 
 void OG_NAME(og_load_tile)(const float *x, int64_t stride, int64_t n_rows, int64_t n_inputs, float *y)
 {
-    if (n_rows < OG_LANES) {
+    if (n_rows < OG_LANES)
         memset(y, 0, sizeof(float) * OG_LANES * (size_t)n_inputs);
-        for (int64_t r = 0; r < n_rows; r++)
-            for (int64_t k = 0; k < n_inputs; k++)
-                y[k * OG_LANES + r] = x[r * stride + k];
-        return;
-    }
-    for (int64_t k = 0; k < n_inputs; k++)
-        OG_EACH_LANE(r) y[k * OG_LANES + r] = x[r * stride + k];
+    og_transpose_matrix(x, stride, n_inputs, n_rows, y, OG_LANES);
 }
 
 void OG_NAME(og_transpose)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
 {
-    for (int64_t k = 0; k < n_inputs; k++)
-        for (int64_t i = 0; i < n_neurons; i++)
-            out[i * n_inputs + k] = weight[k * n_neurons + i];
+    og_transpose_matrix(weight, n_neurons, n_neurons, n_inputs, out, n_inputs);
 }
 
 void OG_NAME(og_weights_in_lanes)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
