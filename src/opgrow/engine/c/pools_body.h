@@ -5,17 +5,15 @@
  * one row and one neuron the arithmetic is the same in both. OG_NEAR as in operators.h; OG_WAY ends the names.
  */
 #define OG_POOL(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
+#define OG_SCALE(w) OG_JOIN(OG_JOIN(og_, OG_NODAL), _scale)(w)
 #if OG_LANES_ARE_ROWS
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s), OG_NEAR)
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s), OG_NEAR)
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s), OG_SCALE(s), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s), OG_SCALE(s), OG_NEAR)
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_SCALE(s), OG_NEAR)
 #else
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v), OG_NEAR)
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_NEAR)
-#endif
-#if OG_LANES_ARE_ROWS
-#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_NEAR)
-#else
-#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_NEAR)
+#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v), OG_SCALE(v), OG_NEAR)
+#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_SCALE(v), OG_NEAR)
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_SCALE(v), OG_NEAR)
 #endif
 #define OG_UNRANK(u) OG_JOIN(unrank_, OG_NODAL)(u)
 
@@ -89,6 +87,7 @@ static void OG_POOL(maximum)(
 }
 
 #undef OG_POOL
+#undef OG_SCALE
 #undef OG_PSI
 #undef OG_ADD_PSI
 #undef OG_RANK
