@@ -72,17 +72,19 @@ int OG_NAME(og_is_near)(const float *weight, const float *reach, int64_t n_input
     return !outside;
 }
 
-/* Sums of products for four neurons at once, so that inputs are loaded once for all of them. The order of the
- * additions is that of `sum`. `squared` is a constant where this is inlined. */
+/* Sums of products for four neurons at once, so that inputs are loaded once for all of them, and no addition waits for
+ * the one before. The order of the additions is that of `sum`. If fewer neurons are left, the last is taken again, and
+ * not stored. `squared` is a constant where this is inlined. */
 OG_INLINE void four_sums(
-    const float *restrict y, const float *restrict w, int64_t n, int squared, float *restrict out)
+    const float *restrict y, const float *restrict w, int64_t n, int64_t n_neurons, int squared, float *restrict out)
 {
+    const float *w1 = n_neurons > 1 ? w + n : w, *w2 = n_neurons > 2 ? w1 + n : w1, *w3 = n_neurons > 3 ? w2 + n : w2;
     float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
     for (int64_t first = 0; first < n; first += OG_TERMS) {
         float pa[OG_LANES] = {0}, pb[OG_LANES] = {0}, pc[OG_LANES] = {0}, pd[OG_LANES] = {0};
         int64_t last = og_min(first + OG_TERMS, n);
         for (int64_t k = first; k < last; k++) {
-            float wa = w[k], wb = w[n + k], wc = w[2 * n + k], wd = w[3 * n + k];
+            float wa = w[k], wb = w1[k], wc = w2[k], wd = w3[k];
             OG_EACH_LANE(l) {
                 float value = y[k * OG_LANES + l];
                 value = squared ? value * value : value;
@@ -98,19 +100,22 @@ OG_INLINE void four_sums(
         OG_EACH_LANE(l) d[l] += pd[l];
     }
     memcpy(out, a, sizeof a);
-    memcpy(out + OG_LANES, b, sizeof b);
-    memcpy(out + 2 * OG_LANES, c, sizeof c);
-    memcpy(out + 3 * OG_LANES, d, sizeof d);
+    if (n_neurons > 1)
+        memcpy(out + OG_LANES, b, sizeof b);
+    if (n_neurons > 2)
+        memcpy(out + 2 * OG_LANES, c, sizeof c);
+    if (n_neurons > 3)
+        memcpy(out + 3 * OG_LANES, d, sizeof d);
 }
 
-static void four_products(const float *y, const float *w, int64_t n, float *out)
+static void four_products(const float *y, const float *w, int64_t n, int64_t n_neurons, float *out)
 {
-    four_sums(y, w, n, 0, out);
+    four_sums(y, w, n, n_neurons, 0, out);
 }
 
-static void four_squares(const float *y, const float *w, int64_t n, float *out)
+static void four_squares(const float *y, const float *w, int64_t n, int64_t n_neurons, float *out)
 {
-    four_sums(y, w, n, 1, out);
+    four_sums(y, w, n, n_neurons, 1, out);
 }
 
 void OG_NAME(og_pool_tile)(
@@ -127,9 +132,9 @@ void OG_NAME(og_pool_tile)(
         return;
     }
     if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC))
-        for (; i + 4 <= n_neurons; i += 4)
+        for (; i < n_neurons; i += 4)
             (nodal == OG_QUADRATIC ? four_squares : four_products)(
-                y, weight + i * n_inputs, n_inputs, out + i * OG_LANES);
+                y, weight + i * n_inputs, n_inputs, og_min(4, n_neurons - i), out + i * OG_LANES);
     for (; i < n_neurons; i++) {
         const float *w = weight + i * n_inputs;
         over_rows[OG_NAME(og_is_near)(w, reach, n_inputs)][nodal][pool](y, w, n_inputs, out + i * OG_LANES);
