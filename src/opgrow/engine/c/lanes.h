@@ -24,8 +24,13 @@
 #define OG_NAME(name) OG_JOIN(OG_JOIN(name, _), OG_ISA)
 
 #define OG_EACH_LANE(l) for (int l = 0; l < OG_LANES; l++)
-/* The same where a loop around it goes over inputs: gcc would otherwise take inputs for lanes in some of those. */
+/* The same where a loop around it goes over inputs. gcc would take inputs for lanes in some of those, and is told not to;
+ * clang needs no such advice, and warns where there is nothing to vectorise. */
+#if defined(__GNUC__) && !defined(__clang__)
 #define OG_SIMD_LANES(l) _Pragma("omp simd") OG_EACH_LANE(l)
+#else
+#define OG_SIMD_LANES(l) OG_EACH_LANE(l)
+#endif
 
 #if !defined(__FMA__) && !defined(__aarch64__)
 /* a * b + c rounded once, for processors without that instruction. The product is exact in double precision; the
