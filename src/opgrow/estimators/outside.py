@@ -14,6 +14,9 @@ from .base import GrowingEstimator
 
 __all__ = ["FarRows", "values_outside"]
 
+#: Rows that are compared at once: what comparisons make of more of them leaves the cache.
+_ROWS = 1024
+
 
 def values_outside(network: Network, x: np.ndarray) -> np.ndarray:
     """Which values (n, n_inputs) are further from the seen range of their input than the range is wide.
@@ -37,6 +40,10 @@ class FarRows:
 
     def look_at(self, x: np.ndarray) -> None:
         """Count the rows of the next chunk."""
+        for start in range(0, len(x), _ROWS):
+            self._count(x[start : start + _ROWS])
+
+    def _count(self, x: np.ndarray) -> None:
         far = values_outside(self.estimator.network_, x)
         if far.any():  # mostly not, and rows are slower to go through than the whole
             rows = far.any(axis=1)

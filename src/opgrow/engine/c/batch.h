@@ -121,7 +121,7 @@ static inline void gather(const batch *b, const float *source, int64_t n_feature
             float group[OG_LANES * OG_LANES] = {0};
             for (int64_t r = 0; r < count; r++)
                 memcpy(group + r * OG_LANES, source + rows[first + r] * n_features + k, sizeof(float) * OG_LANES);
-            og_transpose_lanes(group, tile + k * OG_LANES, OG_LANES);
+            og_transpose_lanes(group, OG_LANES, tile + k * OG_LANES, OG_LANES);
         }
         for (int64_t r = 0; r < count; r++)
             for (int64_t k = whole; k < n_features; k++)

@@ -58,25 +58,20 @@ void OG_NAME(og_features)(
 
 int64_t OG_NAME(og_search_features_room)(int64_t n_inputs, int64_t n_neurons)
 {
-    return n_inputs * (1 + OG_LANES + n_neurons) + 5 * n_neurons * SEARCH_ROWS;
+    return n_inputs * (1 + OG_LANES + n_neurons) + 5 * n_neurons * SEARCH_ROWS
+        + OG_NAME(og_pool_tile_all_room)(n_neurons);
 }
 
 /* pooled [pool][neuron][SEARCH_ROWS] for rows of x, at most SEARCH_ROWS. */
 static void pool_rows(
     const og_block *block, const float *weight, const float *x, int64_t x_stride, int64_t n_rows, float *pooled,
-    float *tile, float *reach)
+    float *tile, float *reach, float *sums)
 {
     int64_t n = block->n_inputs, d = block->n_neurons;
     for (int64_t start = 0; start < n_rows; start += OG_LANES) {
         OG_NAME(og_load_tile)(x + start * x_stride, x_stride, og_min(OG_LANES, n_rows - start), n, tile);
         OG_NAME(og_reach)(block->nodal, tile, n, reach);
-        for (int64_t i = 0; i < d; i++) {
-            float four[OG_N_POOLS * OG_LANES];
-            OG_NAME(og_pool_tile_all)(block->nodal, tile, reach, weight + i * n, n, four);
-            for (int p = 0; p < OG_N_POOLS; p++)
-                memcpy(
-                    pooled + (p * d + i) * SEARCH_ROWS + start, four + p * OG_LANES, sizeof(float) * OG_LANES);
-        }
+        OG_NAME(og_pool_tile_all)(block->nodal, tile, reach, weight, n, d, pooled + start, SEARCH_ROWS, sums);
     }
 }
 
@@ -85,14 +80,14 @@ void OG_NAME(og_search_features)(
     const int64_t *activations, float *out, int64_t out_stride, float *room)
 {
     int64_t n = block->n_inputs, d = block->n_neurons, size = d * SEARCH_ROWS;
-    float *pooled = room, *values = pooled + 4 * size, *tile = values + size, *weight = tile + n * OG_LANES;
-    float *reach = weight + n * d;
+    float *pooled = room, *values = pooled + 4 * size, *sums = values + size;
+    float *tile = sums + OG_NAME(og_pool_tile_all_room)(d), *weight = tile + n * OG_LANES, *reach = weight + n * d;
     OG_NAME(og_transpose)(block->weight, n, d, weight);
     /* Lanes that no row fills are activated, too: let them hold something. */
     memset(pooled, 0, sizeof(float) * (size_t)(4 * size));
     for (int64_t start = 0; start < n_rows; start += SEARCH_ROWS) {
         int64_t rows = og_min(SEARCH_ROWS, n_rows - start);
-        pool_rows(block, weight, x + start * x_stride, x_stride, rows, pooled, tile, reach);
+        pool_rows(block, weight, x + start * x_stride, x_stride, rows, pooled, tile, reach, sums);
         for (int64_t s = 0; s < n_sets; s++) {
             OG_NAME(og_activate)(activations[s], pooled + pools[s] * size, values, size);
             float *to = out + s * d * out_stride + start;

@@ -48,7 +48,7 @@ static void by_rows(
             int64_t count = og_min(OG_LANES, n - i) * OG_LANES;
             for (int64_t j = 0; j < count; j += OG_LANES)
                 OG_EACH_LANE(l) group[j + l] = squared ? from[j + l] * from[j + l] : from[j + l];
-            og_transpose_lanes(group, rows + t * OG_LANES * width + i, width);
+            og_transpose_lanes(group, OG_LANES, rows + t * OG_LANES * width + i, width);
         }
 }
 

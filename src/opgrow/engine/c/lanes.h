@@ -24,6 +24,13 @@
 #define OG_NAME(name) OG_JOIN(OG_JOIN(name, _), OG_ISA)
 
 #define OG_EACH_LANE(l) for (int l = 0; l < OG_LANES; l++)
+/* The same where a loop around it goes over inputs. gcc would take inputs for lanes in some of those, and is told not to;
+ * clang needs no such advice, and warns where there is nothing to vectorise. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define OG_SIMD_LANES(l) _Pragma("omp simd") OG_EACH_LANE(l)
+#else
+#define OG_SIMD_LANES(l) OG_EACH_LANE(l)
+#endif
 
 #if !defined(__FMA__) && !defined(__aarch64__)
 /* a * b + c rounded once, for processors without that instruction. The product is exact in double precision; the
@@ -65,12 +72,32 @@ static inline int64_t og_tiles(int64_t n_rows)
     return (n_rows + OG_LANES - 1) / OG_LANES;
 }
 
-/* out [row][column] = in [column][row] for OG_LANES of each; `stride` is the distance of rows of out. Of fixed size, which
- * compilers turn into shuffles. */
-OG_INLINE void og_transpose_lanes(const float *restrict in, float *restrict out, int64_t stride)
+/* out [row][column] = in [column][row] for OG_LANES of each, of which the first index has the given stride. Of fixed size,
+ * which compilers turn into shuffles. */
+OG_INLINE void og_transpose_lanes(
+    const float *restrict in, int64_t in_stride, float *restrict out, int64_t out_stride)
 {
-    OG_EACH_LANE(r)
-        OG_EACH_LANE(c) out[r * stride + c] = in[c * OG_LANES + r];
+    for (int r = 0; r < OG_LANES; r++)
+        OG_EACH_LANE(c) out[r * out_stride + c] = in[c * in_stride + r];
+}
+
+/* The same for matrices of any size. */
+static inline void og_transpose_matrix(
+    const float *restrict in, int64_t in_stride, int64_t n_rows, int64_t n_columns, float *restrict out,
+    int64_t out_stride)
+{
+    for (int64_t c = 0; c < n_columns; c += OG_LANES)
+        for (int64_t r = 0; r < n_rows; r += OG_LANES) {
+            const float *from = in + c * in_stride + r;
+            float *to = out + r * out_stride + c;
+            int64_t rows = og_min(OG_LANES, n_rows - r), columns = og_min(OG_LANES, n_columns - c);
+            if (rows == OG_LANES && columns == OG_LANES)
+                og_transpose_lanes(from, in_stride, to, out_stride);
+            else
+                for (int64_t i = 0; i < rows; i++)
+                    for (int64_t j = 0; j < columns; j++)
+                        to[i * out_stride + j] = from[j * in_stride + i];
+        }
 }
 
 /* The sum over lanes, as a tree. */

@@ -43,40 +43,65 @@ static int64_t widest(const og_network *network)
 int64_t OG_NAME(og_predict_room)(const og_network *network)
 {
     int64_t most = widest(network);
-    /* inputs and features of a batch; places of maxima; reach; a row as it comes; outputs in double precision */
-    return OG_LANES * BATCH * (network->n_inputs + total_width(network)) + OG_LANES * most + 2 * most
+    /* inputs and features of a batch; places of maxima; reach, or a row as it comes; outputs in double precision */
+    return OG_LANES * BATCH * (network->n_inputs + total_width(network)) + OG_LANES * most + most
         + OG_LANES * 2 * (rounded(network->n_outputs) + 2);
 }
 
-/* (x - mean) / scale, squashed, of one row; in double precision until it is done. */
-static void standardize(const og_network *network, const void *x, int64_t is_double, int64_t row, int64_t stride, float *out)
+/* (x - mean) / scale, squashed unless there is no bound; in double precision until it is done. */
+OG_INLINE float standardized(double x, double mean, double scale, double bound, int squashed)
 {
-    int64_t n = network->n_inputs;
-    const double *mean = network->input_mean, *scale = network->input_scale;
-    const float *singles = (const float *)x + row * stride;
-    const double *doubles = (const double *)x + row * stride;
-    double bound = network->input_bound;
-    if (is_double && bound > 0.0) {
-        for (int64_t k = 0; k < n; k++) {
-            double z = (doubles[k] - mean[k]) / scale[k];
-            z = -FARTHEST * bound > z ? -FARTHEST * bound : z;
-            z = FARTHEST * bound < z ? FARTHEST * bound : z;
-            out[k] = (float)(z / __builtin_sqrt(1.0 + (z / bound) * (z / bound)));
-        }
-    } else if (is_double) {
-        for (int64_t k = 0; k < n; k++)
-            out[k] = (float)((doubles[k] - mean[k]) / scale[k]);
-    } else if (bound > 0.0) {
-        for (int64_t k = 0; k < n; k++) {
-            double z = ((double)singles[k] - mean[k]) / scale[k];
-            z = -FARTHEST * bound > z ? -FARTHEST * bound : z;
-            z = FARTHEST * bound < z ? FARTHEST * bound : z;
-            out[k] = (float)(z / __builtin_sqrt(1.0 + (z / bound) * (z / bound)));
-        }
-    } else {
-        for (int64_t k = 0; k < n; k++)
-            out[k] = (float)(((double)singles[k] - mean[k]) / scale[k]);
+    double z = (x - mean) / scale;
+    if (squashed) {
+        z = -FARTHEST * bound > z ? -FARTHEST * bound : z;
+        z = FARTHEST * bound < z ? FARTHEST * bound : z;
+        z = z / __builtin_sqrt(1.0 + (z / bound) * (z / bound));
     }
+    return (float)z;
+}
+
+/* Inputs of `width` rows from `row` on, of which the first n_rows exist, as out [input][width]. Others are taken to be
+ * like the last. All but x and out are constants where this is inlined. */
+OG_INLINE void standardize_rows(
+    const og_network *network, const void *x, int is_double, int64_t row, int64_t stride, int64_t n_rows, const int width,
+    int squashed, float *restrict out)
+{
+    const double *mean = network->input_mean, *scale = network->input_scale;
+    double bound = network->input_bound;
+    int64_t from[OG_LANES];
+    for (int l = 0; l < width; l++)
+        from[l] = (row + og_min(l, n_rows - 1)) * stride;
+    for (int64_t k = 0; k < network->n_inputs; k++) {
+        double values[OG_LANES];
+        for (int l = 0; l < width; l++)
+            values[l] = is_double ? ((const double *)x)[from[l] + k] : (double)((const float *)x)[from[l] + k];
+        for (int l = 0; l < width; l++)
+            out[k * width + l] = standardized(values[l], mean[k], scale[k], bound, squashed);
+    }
+}
+
+static void standardize_tile(
+    const og_network *network, const void *x, int64_t is_double, int64_t row, int64_t stride, int64_t n_rows, float *out)
+{
+    int squashed = network->input_bound > 0.0;
+    if (is_double && squashed)
+        standardize_rows(network, x, 1, row, stride, n_rows, OG_LANES, 1, out);
+    else if (is_double)
+        standardize_rows(network, x, 1, row, stride, n_rows, OG_LANES, 0, out);
+    else if (squashed)
+        standardize_rows(network, x, 0, row, stride, n_rows, OG_LANES, 1, out);
+    else
+        standardize_rows(network, x, 0, row, stride, n_rows, OG_LANES, 0, out);
+}
+
+static void standardize_row(
+    const og_network *network, const void *x, int64_t is_double, int64_t row, int64_t stride, float *out)
+{
+    int squashed = network->input_bound > 0.0;
+    if (is_double)
+        standardize_rows(network, x, 1, row, stride, 1, 1, squashed, out);
+    else
+        standardize_rows(network, x, 0, row, stride, 1, 1, squashed, out);
 }
 
 /* Divide values [neuron] at a distance of `step` by their Euclidean norm; zeros stay. Dividing by the largest first keeps
@@ -174,16 +199,11 @@ static void predict_tiles(
     int64_t n = network->n_inputs, n_outputs = network->n_outputs, width = total_width(network), most = widest(network);
     int64_t tiles = og_tiles(n_rows), input_stride = n * OG_LANES, stride = width * OG_LANES;
     float *inputs = room, *features = inputs + BATCH * input_stride, *places = features + BATCH * stride;
-    float *reach = places + OG_LANES * most, *row = reach + most;
+    float *reach = places + OG_LANES * most, *values = reach + most;
     int32_t *where = (int32_t *)places;
-    if (n_rows < tiles * OG_LANES)
-        memset(inputs + (tiles - 1) * input_stride, 0, sizeof(float) * (size_t)input_stride);
-    for (int64_t r = 0; r < n_rows; r++) {
-        standardize(network, x, is_double, start + r, x_stride, row);
-        float *tile = inputs + r / OG_LANES * input_stride + r % OG_LANES;
-        for (int64_t k = 0; k < n; k++)
-            tile[k * OG_LANES] = row[k];
-    }
+    for (int64_t t = 0; t < tiles; t++)
+        standardize_tile(
+            network, x, is_double, start + t * OG_LANES, x_stride, n_rows - t * OG_LANES, inputs + t * input_stride);
     const float *from = inputs;
     const int64_t *block = network->plan;
     int64_t from_stride = input_stride, at = 0;
@@ -200,7 +220,6 @@ static void predict_tiles(
         from = features;
     double sums[OG_LANES];
     if (block[OG_NODAL_CODE] >= 0) {
-        float *values = row + most;
         for (int64_t t = 0; t < tiles; t++) {
             block_tiles(network, block, 1, from + t * from_stride, 0, values, 0, reach, where);
             for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
@@ -228,7 +247,7 @@ static void predict_row(
 {
     int64_t n_outputs = network->n_outputs, most = widest(network), at = 0;
     float *row = room, *features = row + most, *values = features + total_width(network);
-    standardize(network, x, is_double, number, x_stride, row);
+    standardize_row(network, x, is_double, number, x_stride, row);
     const float *from = row;
     const int64_t *block = network->plan;
     for (int64_t layer = 0; layer < network->n_layers; layer++) {

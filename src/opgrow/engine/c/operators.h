@@ -148,7 +148,7 @@ OG_INLINE float og_log(float x)
  * bounds nor clamping. It leaves out operations that would change nothing, so the bits are the same.
  *
  * Exponents are kept in units of log(2) and angles in half turns, with the factor applied to the weight: an integer
- * is then split off without error.
+ * is then split off without error. That product is `scaled`, from og_..._scale(w): callers make it once for all rows.
  */
 #define OG_LOG2E 1.44269504f
 #define OG_CLAMP2 (OG_CLAMP * OG_LOG2E)
@@ -241,9 +241,14 @@ OG_INLINE float og_cos_turns(float t, int near)
     return og_from_bits(og_bits(og_cos_half_turns(f)) ^ sign);
 }
 
-OG_INLINE float og_multiplication(float y, float w, int near)
+OG_INLINE float og_multiplication_scale(float w)
 {
-    (void)near;
+    return w;
+}
+
+OG_INLINE float og_multiplication(float y, float w, float scaled, int near)
+{
+    (void)scaled, (void)near;
     return w * y;
 }
 
@@ -255,9 +260,15 @@ OG_INLINE void og_multiplication_slopes(float y, float w, int near, float *z, fl
     *by_input = w;
 }
 
-OG_INLINE float og_exponential(float y, float w, int near)
+OG_INLINE float og_exponential_scale(float w)
 {
-    return og_exp2m1_clamped((w * OG_LOG2E) * y, near);
+    return w * OG_LOG2E;
+}
+
+OG_INLINE float og_exponential(float y, float w, float scaled, int near)
+{
+    (void)w;
+    return og_exp2m1_clamped(scaled * y, near);
 }
 
 OG_INLINE void og_exponential_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
@@ -270,9 +281,15 @@ OG_INLINE void og_exponential_slopes(float y, float w, int near, float *z, float
     *by_input = w * slope;
 }
 
-OG_INLINE float og_harmonic(float y, float w, int near)
+OG_INLINE float og_harmonic_scale(float w)
 {
-    return og_sin_turns((w * OG_INVERSE_PI) * y, near);
+    return w * OG_INVERSE_PI;
+}
+
+OG_INLINE float og_harmonic(float y, float w, float scaled, int near)
+{
+    (void)w;
+    return og_sin_turns(scaled * y, near);
 }
 
 OG_INLINE void og_harmonic_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
@@ -284,9 +301,14 @@ OG_INLINE void og_harmonic_slopes(float y, float w, int near, float *z, float *b
     *by_input = w * cosine;
 }
 
-OG_INLINE float og_quadratic(float y, float w, int near)
+OG_INLINE float og_quadratic_scale(float w)
 {
-    (void)near;
+    return w;
+}
+
+OG_INLINE float og_quadratic(float y, float w, float scaled, int near)
+{
+    (void)scaled, (void)near;
     return w * (y * y);
 }
 
@@ -298,9 +320,14 @@ OG_INLINE void og_quadratic_slopes(float y, float w, int near, float *z, float *
     *by_input = (w + w) * y;
 }
 
-OG_INLINE float og_gaussian(float y, float w, int near)
+OG_INLINE float og_gaussian_scale(float w)
 {
-    return w * og_exp2_clamped((w * -OG_LOG2E) * (y * y), near);
+    return w * -OG_LOG2E;
+}
+
+OG_INLINE float og_gaussian(float y, float w, float scaled, int near)
+{
+    return w * og_exp2_clamped(scaled * (y * y), near);
 }
 
 OG_INLINE void og_gaussian_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
@@ -313,9 +340,14 @@ OG_INLINE void og_gaussian_slopes(float y, float w, int near, float *z, float *b
     *by_input = ((-2.0f * w) * inside) * (y * (w * e));
 }
 
-OG_INLINE float og_dog(float y, float w, int near)
+OG_INLINE float og_dog_scale(float w)
 {
-    return (w * y) * og_exp2_clamped((w * -OG_LOG2E) * (y * y), near);
+    return w * -OG_LOG2E;
+}
+
+OG_INLINE float og_dog(float y, float w, float scaled, int near)
+{
+    return (w * y) * og_exp2_clamped(scaled * (y * y), near);
 }
 
 OG_INLINE void og_dog_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)
@@ -328,9 +360,14 @@ OG_INLINE void og_dog_slopes(float y, float w, int near, float *z, float *by_wei
     *by_input = (w * e) * OG_FMA(-2.0f, inner, 1.0f);
 }
 
-OG_INLINE float og_pygop_quadratic(float y, float w, int near)
+OG_INLINE float og_pygop_quadratic_scale(float w)
 {
-    (void)near;
+    return w;
+}
+
+OG_INLINE float og_pygop_quadratic(float y, float w, float scaled, int near)
+{
+    (void)scaled, (void)near;
     float z = w * og_within(y, OG_CLAMP);
     return z * z;
 }
@@ -345,11 +382,16 @@ OG_INLINE void og_pygop_quadratic_slopes(float y, float w, int near, float *z, f
     *by_input = 2.0f * a * w * og_inside(y);
 }
 
-OG_INLINE float og_pygop_dog(float y, float w, int near)
+OG_INLINE float og_pygop_dog_scale(float w)
+{
+    return w * -OG_LOG2E;
+}
+
+OG_INLINE float og_pygop_dog(float y, float w, float scaled, int near)
 {
     (void)near;
     float c = og_within(y, OG_CLAMP);
-    return (w * y) * og_exp2_clamped((w * -OG_LOG2E) * (c * c), 0);
+    return (w * y) * og_exp2_clamped(scaled * (c * c), 0);
 }
 
 OG_INLINE void og_pygop_dog_slopes(float y, float w, int near, float *z, float *by_weight, float *by_input)

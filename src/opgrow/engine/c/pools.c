@@ -1,48 +1,5 @@
 /* Pooled nodal operators and activations: the innermost loops of everything. See pools.h. */
-#include "pools.h"
-
-/* t + psi(y, w). Products are fused into the sum; other values are rounded before they are added. */
-#define OG_ADD(nodal) \
-    OG_INLINE float add_##nodal(float t, float y, float w, int near) \
-    { \
-        int code = code_##nodal; \
-        return code == OG_MULTIPLICATION ? OG_FMA(w, y, t) \
-            : code == OG_QUADRATIC       ? OG_FMA(w, y * y, t) \
-                                         : t + og_##nodal(y, w, near); \
-    }
-/* The largest psi belongs to the largest rank, and `unrank` makes it of that. Where psi grows with the product of weight
- * and input, that product will do, and psi is computed once. */
-#define OG_RANK_BY_VALUE(nodal) \
-    OG_INLINE float rank_##nodal(float y, float w, int near) \
-    { \
-        return og_##nodal(y, w, near); \
-    } \
-    OG_INLINE float unrank_##nodal(float u) \
-    { \
-        return u; \
-    }
-OG_RANK_BY_VALUE(multiplication)
-OG_RANK_BY_VALUE(harmonic)
-OG_RANK_BY_VALUE(quadratic)
-OG_RANK_BY_VALUE(gaussian)
-OG_RANK_BY_VALUE(dog)
-OG_RANK_BY_VALUE(pygop_quadratic)
-OG_RANK_BY_VALUE(pygop_dog)
-
-OG_INLINE float rank_exponential(float y, float w, int near)
-{
-    (void)near;
-    return (w * OG_LOG2E) * y;
-}
-
-OG_INLINE float unrank_exponential(float u)
-{
-    return og_exp2m1_clamped(u, 0);
-}
-
-#define OG_CODE(nodal) code_##nodal,
-enum { OG_FOR_NODALS(OG_CODE) };
-OG_FOR_NODALS(OG_ADD)
+#include "pool_steps.h"
 
 #define OG_BODY "pools_body.h"
 #define OG_LANES_ARE_ROWS 1
@@ -94,14 +51,17 @@ void OG_NAME(og_reach)(int64_t nodal, const float *y, int64_t n_inputs, float *r
         return;
     }
     for (int64_t k = 0; k < n_inputs; k++) {
-        float values[OG_LANES], largest = 1e-30f;
-        OG_EACH_LANE(l) values[l] = og_abs(y[k * OG_LANES + l]);
-        for (int width = OG_LANES / 2; width > 0; width /= 2)
-            for (int l = 0; l < width; l++)
-                values[l] = values[l] > values[l + width] ? values[l] : values[l + width];
-        largest = values[0] > largest ? values[0] : largest;
-        reach[k] = (nodal == OG_HARMONIC ? OG_NEAR_ANGLE : OG_NEAR_EXPONENT) / (squared ? largest * largest : largest);
+        /* Without their sign, numbers are in the order of their bits, and NaN comes after all of them. */
+        uint32_t most = og_bits(1e-30f);
+        OG_EACH_LANE(l) {
+            uint32_t size = og_bits(y[k * OG_LANES + l]) & 0x7fffffffu;
+            most = size > most ? size : most;
+        }
+        reach[k] = og_from_bits(most);
     }
+    float bound = nodal == OG_HARMONIC ? OG_NEAR_ANGLE : OG_NEAR_EXPONENT;
+    for (int64_t k = 0; k < n_inputs; k++)
+        reach[k] = bound / (squared ? reach[k] * reach[k] : reach[k]);
 }
 
 int OG_NAME(og_is_near)(const float *weight, const float *reach, int64_t n_inputs)
@@ -112,17 +72,19 @@ int OG_NAME(og_is_near)(const float *weight, const float *reach, int64_t n_input
     return !outside;
 }
 
-/* Sums of products for four neurons at once, so that inputs are loaded once for all of them. The order of the
- * additions is that of `sum`. `squared` is a constant where this is inlined. */
+/* Sums of products for four neurons at once, so that inputs are loaded once for all of them, and no addition waits for
+ * the one before. The order of the additions is that of `sum`. If fewer neurons are left, the last is taken again, and
+ * not stored. `squared` is a constant where this is inlined. */
 OG_INLINE void four_sums(
-    const float *restrict y, const float *restrict w, int64_t n, int squared, float *restrict out)
+    const float *restrict y, const float *restrict w, int64_t n, int64_t n_neurons, int squared, float *restrict out)
 {
+    const float *w1 = n_neurons > 1 ? w + n : w, *w2 = n_neurons > 2 ? w1 + n : w1, *w3 = n_neurons > 3 ? w2 + n : w2;
     float a[OG_LANES] = {0}, b[OG_LANES] = {0}, c[OG_LANES] = {0}, d[OG_LANES] = {0};
     for (int64_t first = 0; first < n; first += OG_TERMS) {
         float pa[OG_LANES] = {0}, pb[OG_LANES] = {0}, pc[OG_LANES] = {0}, pd[OG_LANES] = {0};
         int64_t last = og_min(first + OG_TERMS, n);
         for (int64_t k = first; k < last; k++) {
-            float wa = w[k], wb = w[n + k], wc = w[2 * n + k], wd = w[3 * n + k];
+            float wa = w[k], wb = w1[k], wc = w2[k], wd = w3[k];
             OG_EACH_LANE(l) {
                 float value = y[k * OG_LANES + l];
                 value = squared ? value * value : value;
@@ -138,19 +100,22 @@ OG_INLINE void four_sums(
         OG_EACH_LANE(l) d[l] += pd[l];
     }
     memcpy(out, a, sizeof a);
-    memcpy(out + OG_LANES, b, sizeof b);
-    memcpy(out + 2 * OG_LANES, c, sizeof c);
-    memcpy(out + 3 * OG_LANES, d, sizeof d);
+    if (n_neurons > 1)
+        memcpy(out + OG_LANES, b, sizeof b);
+    if (n_neurons > 2)
+        memcpy(out + 2 * OG_LANES, c, sizeof c);
+    if (n_neurons > 3)
+        memcpy(out + 3 * OG_LANES, d, sizeof d);
 }
 
-static void four_products(const float *y, const float *w, int64_t n, float *out)
+static void four_products(const float *y, const float *w, int64_t n, int64_t n_neurons, float *out)
 {
-    four_sums(y, w, n, 0, out);
+    four_sums(y, w, n, n_neurons, 0, out);
 }
 
-static void four_squares(const float *y, const float *w, int64_t n, float *out)
+static void four_squares(const float *y, const float *w, int64_t n, int64_t n_neurons, float *out)
 {
-    four_sums(y, w, n, 1, out);
+    four_sums(y, w, n, n_neurons, 1, out);
 }
 
 void OG_NAME(og_pool_tile)(
@@ -167,9 +132,9 @@ void OG_NAME(og_pool_tile)(
         return;
     }
     if (pool == OG_SUM && (nodal == OG_MULTIPLICATION || nodal == OG_QUADRATIC))
-        for (; i + 4 <= n_neurons; i += 4)
+        for (; i < n_neurons; i += 4)
             (nodal == OG_QUADRATIC ? four_squares : four_products)(
-                y, weight + i * n_inputs, n_inputs, out + i * OG_LANES);
+                y, weight + i * n_inputs, n_inputs, og_min(4, n_neurons - i), out + i * OG_LANES);
     for (; i < n_neurons; i++) {
         const float *w = weight + i * n_inputs;
         over_rows[OG_NAME(og_is_near)(w, reach, n_inputs)][nodal][pool](y, w, n_inputs, out + i * OG_LANES);
@@ -224,22 +189,14 @@ void OG_NAME(og_activation_backward)(int64_t activation, const float *x, float *
 
 void OG_NAME(og_load_tile)(const float *x, int64_t stride, int64_t n_rows, int64_t n_inputs, float *y)
 {
-    if (n_rows < OG_LANES) {
+    if (n_rows < OG_LANES)
         memset(y, 0, sizeof(float) * OG_LANES * (size_t)n_inputs);
-        for (int64_t r = 0; r < n_rows; r++)
-            for (int64_t k = 0; k < n_inputs; k++)
-                y[k * OG_LANES + r] = x[r * stride + k];
-        return;
-    }
-    for (int64_t k = 0; k < n_inputs; k++)
-        OG_EACH_LANE(r) y[k * OG_LANES + r] = x[r * stride + k];
+    og_transpose_matrix(x, stride, n_inputs, n_rows, y, OG_LANES);
 }
 
 void OG_NAME(og_transpose)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)
 {
-    for (int64_t k = 0; k < n_inputs; k++)
-        for (int64_t i = 0; i < n_neurons; i++)
-            out[i * n_inputs + k] = weight[k * n_neurons + i];
+    og_transpose_matrix(weight, n_neurons, n_neurons, n_inputs, out, n_inputs);
 }
 
 void OG_NAME(og_weights_in_lanes)(const float *weight, int64_t n_inputs, int64_t n_neurons, float *out)

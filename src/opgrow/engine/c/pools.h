@@ -12,6 +12,8 @@ enum { OG_SIGMOID, OG_TANH, OG_RELU, OG_SOFTPLUS, OG_INVERSE_ABSOLUTE, OG_ELU, O
 #define OG_FOR_NODALS(X) \
     X(multiplication) X(exponential) X(harmonic) X(quadratic) X(gaussian) X(dog) \
     X(pygop_quadratic) X(pygop_dog)
+#define OG_CODE(nodal) code_##nodal,
+enum { OG_FOR_NODALS(OG_CODE) };
 #define OG_FOR_ACTIVATIONS(X) \
     X(sigmoid) X(tanh) X(relu) X(softplus) X(inverse_absolute) X(elu) X(pygop_softplus) X(identity)
 
@@ -31,9 +33,11 @@ void OG_NAME(og_pool_tile)(
 void OG_NAME(og_pool_row)(
     int64_t nodal, int64_t pool, const float *y, const float *weight, int64_t n_inputs, int64_t n_neurons, float *out);
 
-/* All four pools of one neuron with weight [n_inputs], into out [pool][lane]. */
+/* All four pools of one tile: out [pool][neuron][stride], of which the lanes are written. */
+int64_t OG_NAME(og_pool_tile_all_room)(int64_t n_neurons);
 void OG_NAME(og_pool_tile_all)(
-    int64_t nodal, const float *y, const float *reach, const float *weight, int64_t n_inputs, float *out);
+    int64_t nodal, const float *y, const float *reach, const float *weight, int64_t n_inputs, int64_t n_neurons,
+    float *out, int64_t stride, float *room);
 
 /* out = f(x) for n values; n is a multiple of the lanes. */
 void OG_NAME(og_activate)(int64_t activation, const float *x, float *out, int64_t n);

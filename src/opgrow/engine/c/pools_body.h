@@ -5,17 +5,21 @@
  * one row and one neuron the arithmetic is the same in both. OG_NEAR as in operators.h; OG_WAY ends the names.
  */
 #define OG_POOL(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
+#define OG_SCALE(w) OG_JOIN(OG_JOIN(og_, OG_NODAL), _scale)(w)
 #if OG_LANES_ARE_ROWS
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((v), (s), OG_NEAR)
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (v), (s), OG_NEAR)
+/* Weights first ... last, scaled once for all lanes. */
+#define OG_SCALE_PIECE(s, first, last) \
+    float scaled[OG_TERMS]; \
+    for (int64_t k = first; k < last; k++) \
+        scaled[k - first] = OG_SCALE(s[k])
+#define OG_PSI(v, s, k) OG_JOIN(og_, OG_NODAL)((v), (s), scaled[(k) - first], OG_NEAR)
+#define OG_ADD_PSI(t, v, s, k) OG_JOIN(add_, OG_NODAL)((t), (v), (s), scaled[(k) - first], OG_NEAR)
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_SCALE(s), OG_NEAR)
 #else
-#define OG_PSI(v, s) OG_JOIN(og_, OG_NODAL)((s), (v), OG_NEAR)
-#define OG_ADD_PSI(t, v, s) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_NEAR)
-#endif
-#if OG_LANES_ARE_ROWS
-#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((v), (s), OG_NEAR)
-#else
-#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_NEAR)
+#define OG_SCALE_PIECE(s, first, last) (void)0
+#define OG_PSI(v, s, k) OG_JOIN(og_, OG_NODAL)((s), (v), OG_SCALE(v), OG_NEAR)
+#define OG_ADD_PSI(t, v, s, k) OG_JOIN(add_, OG_NODAL)((t), (s), (v), OG_SCALE(v), OG_NEAR)
+#define OG_RANK(v, s) OG_JOIN(rank_, OG_NODAL)((s), (v), OG_SCALE(v), OG_NEAR)
 #endif
 #define OG_UNRANK(u) OG_JOIN(unrank_, OG_NODAL)(u)
 
@@ -25,8 +29,9 @@ static void OG_POOL(sum)(const float *restrict v, const float *restrict s, int64
     for (int64_t first = 0; first < n; first += OG_TERMS) {
         float part[OG_LANES] = {0};
         int64_t last = og_min(first + OG_TERMS, n);
+        OG_SCALE_PIECE(s, first, last);
         for (int64_t k = first; k < last; k++)
-            OG_EACH_LANE(l) part[l] = OG_ADD_PSI(part[l], v[k * OG_LANES + l], s[k]);
+            OG_SIMD_LANES(l) part[l] = OG_ADD_PSI(part[l], v[k * OG_LANES + l], s[k], k);
         OG_EACH_LANE(l) total[l] += part[l];
     }
     memcpy(out, total, sizeof total);
@@ -38,9 +43,10 @@ static void OG_POOL(correlation1)(const float *restrict v, const float *restrict
     for (int64_t first = 0; first < n; first += OG_TERMS) {
         float part[OG_LANES] = {0};
         int64_t last = og_min(first + OG_TERMS, n);
+        OG_SCALE_PIECE(s, first, last);
         for (int64_t k = first; k < last; k++)
-            OG_EACH_LANE(l) {
-                float z = OG_PSI(v[k * OG_LANES + l], s[k]);
+            OG_SIMD_LANES(l) {
+                float z = OG_PSI(v[k * OG_LANES + l], s[k], k);
                 float pair = before[l] * z;
                 part[l] += pair;
                 before[l] = z;
@@ -56,9 +62,10 @@ static void OG_POOL(correlation2)(const float *restrict v, const float *restrict
     for (int64_t first = 0; first < n; first += OG_TERMS) {
         float part[OG_LANES] = {0};
         int64_t last = og_min(first + OG_TERMS, n);
+        OG_SCALE_PIECE(s, first, last);
         for (int64_t k = first; k < last; k++)
-            OG_EACH_LANE(l) {
-                float z = OG_PSI(v[k * OG_LANES + l], s[k]);
+            OG_SIMD_LANES(l) {
+                float z = OG_PSI(v[k * OG_LANES + l], s[k], k);
                 part[l] = OG_FMA(pair[l], z, part[l]);
                 pair[l] = before[l] * z;
                 before[l] = z;
@@ -89,6 +96,8 @@ static void OG_POOL(maximum)(
 }
 
 #undef OG_POOL
+#undef OG_SCALE
+#undef OG_SCALE_PIECE
 #undef OG_PSI
 #undef OG_ADD_PSI
 #undef OG_RANK

@@ -47,17 +47,37 @@ static float shared_value(const og_search_data *data, int64_t row, int64_t colum
     return column < data->n_targets ? data->target[row * data->n_targets + column] : 1.0f;
 }
 
-/* Groups of the shared columns, then one with those that go to the candidates, for one block of rows. */
+/* Groups of the shared columns, then one with those that go to the candidates, in the lanes that they will have there,
+ * for one block of rows. What is not written is zero. */
 static void pack_shared(const og_search_data *data, const Layout *at, int64_t start, int64_t rows, float *out)
 {
     int64_t first = 0;
     for (int64_t g = 0; g <= at->shared_groups; g++, out += OG_GROUP) {
         int64_t here = g < at->shared_groups ? og_min(OG_LANES, at->shared - at->rest - first) : at->rest;
+        int64_t lane = g < at->shared_groups ? 0 : at->m % OG_LANES;
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < here; c++)
-                out[r * OG_LANES + c] = shared_value(data, start + r, first + c);
+                out[r * OG_LANES + lane + c] = shared_value(data, start + r, first + c);
         first += here;
     }
+}
+
+/* OG_LANES rows from `start` on of n_columns standardised features, and zeros: out [row][lane] */
+static void pack_square(
+    const og_search_data *data, int64_t column, int64_t n_columns, int64_t start, float *restrict out)
+{
+    float square[OG_LANES * OG_LANES] = {0};
+    int64_t rows = og_min(OG_LANES, data->n_rows - start);
+    for (int64_t c = 0; c < n_columns; c++) {
+        const float *restrict h = data->h + (column + c) * data->n_rows + start;
+        float shift = data->shift[column + c], scale = data->scale[column + c];
+        if (rows == OG_LANES)
+            OG_EACH_LANE(l) square[c * OG_LANES + l] = (h[l] - shift) * scale;
+        else
+            for (int64_t l = 0; l < rows; l++)
+                square[c * OG_LANES + l] = (h[l] - shift) * scale;
+    }
+    og_transpose_lanes(square, OG_LANES, out, OG_LANES);
 }
 
 /* The standardised features of one candidate, its last group completed by shared columns. */
@@ -65,21 +85,15 @@ static void pack_own(
     const og_search_data *data, const Layout *at, int64_t candidate, int64_t start, int64_t rows, const float *rest,
     float *restrict out)
 {
-    for (int64_t c = 0; c < at->m; c++) {
-        int64_t column = candidate * at->m + c;
-        const float *restrict h = data->h + column * data->n_rows + start;
-        float shift = data->shift[column], scale = data->scale[column];
-        float *restrict to = out + c / OG_LANES * OG_GROUP + c % OG_LANES;
-        for (int64_t r = 0; r < rows; r++)
-            to[r * OG_LANES] = (h[r] - shift) * scale;
-    }
-    int64_t used = at->m % OG_LANES;
-    if (used) {
-        float *last = out + (at->own_groups - 1) * OG_GROUP;
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t c = used; c < OG_LANES; c++)
-                last[r * OG_LANES + c] = c - used < at->rest ? rest[r * OG_LANES + c - used] : 0.0f;
-    }
+    for (int64_t g = 0; g < at->own_groups; g++)
+        for (int64_t r = 0; r < rows; r += OG_LANES)
+            pack_square(
+                data, candidate * at->m + g * OG_LANES, og_min(OG_LANES, at->m - g * OG_LANES), start + r,
+                out + g * OG_GROUP + r * OG_LANES);
+    float *last = out + (at->own_groups - 1) * OG_GROUP;
+    /* One of both is zero in all its bits. */
+    for (int64_t j = 0; j < rows * OG_LANES; j++)
+        last[j] = og_from_bits(og_bits(last[j]) | og_bits(rest[j]));
 }
 
 /* Add one block's sums of one candidate to out [neuron][width]. */
