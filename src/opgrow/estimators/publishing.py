@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from . import files
 from .base import Settings
 from .prediction import PredictingEstimator
+from .resources import Plan, plan_fit
 
 if TYPE_CHECKING:
     from ..export import ExportCheck
     from ..report import Drawing
-    from .resources import Plan
 
 __all__ = ["PublishingEstimator"]
 
@@ -40,8 +41,6 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         >>> plan.n_rows, plan.n_held, plan.n_parameters
         (800, 200, 633903)
         """
-        from .resources import plan_fit
-
         return plan_fit(self, n_rows, n_features, n_outputs)
 
     def save(self, path: str | os.PathLike[str], *, sample: bool = True) -> None:
@@ -54,9 +53,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
             False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
             themselves.
         """
-        from .files import save
-
-        save(self, path, sample=sample)
+        files.save(self, path, sample=sample)
 
     def export_onnx(
         self,
