@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from . import files
 from .base import Settings
 from .prediction import PredictingEstimator
@@ -61,7 +63,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         *,
         float16: bool = False,
         input_type: str = "float32",
-        calibration: Any = None,
+        calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
     ) -> ExportCheck:
         """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.
@@ -90,7 +92,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         weights: str = "float32",
         arithmetic: str = "float",
         name: str | None = None,
-        calibration: Any = None,
+        calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
     ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
@@ -99,7 +101,9 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
         return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
 
-    def report(self, path: str | os.PathLike[str], X_test: Any = None, y_test: Any = None) -> None:
+    def report(
+        self, path: str | os.PathLike[str], X_test: ArrayLike | None = None, y_test: ArrayLike | None = None
+    ) -> None:
         """Write a page on what was grown, how it grew, how good it is and what it costs.
 
         Parameters
