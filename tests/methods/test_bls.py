@@ -428,7 +428,7 @@ def test_better_than_linear():
 def test_probabilities_are_the_shares_of_positive_least_squares_outputs():
     x, y = load_iris(return_X_y=True)
     clf = small(BLSClassifier).fit(x, y)
-    clipped = clf._outputs(x).clip(0, None).astype(np.float64)
+    clipped = clf.decision_function(x).clip(0, None).astype(np.float64)
     np.testing.assert_allclose(clf.predict_proba(x), clipped / clipped.sum(axis=1, keepdims=True))
     assert clf.loss_ == "mse"
     assert clf.score(x, y) > 0.9

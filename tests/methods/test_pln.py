@@ -421,7 +421,7 @@ def test_outputs_are_least_squares_outputs():
     x, y = load_iris(return_X_y=True)
     clf = PLNClassifier(**QUICK).fit(x, y)
     assert clf.loss_ == "mse"
-    outputs = np.clip(clf._outputs(x).astype(np.float64), 0, None)
+    outputs = np.clip(clf.decision_function(x).astype(np.float64), 0, None)
     np.testing.assert_allclose(clf.predict_proba(x), outputs / outputs.sum(axis=1, keepdims=True))
 
 

@@ -770,7 +770,7 @@ def test_progress_shows_the_family(name, live):
 def test_outputs_of_pop_are_no_logits():
     clf = quick(opgrow.POPClassifier).fit(*iris())
     assert clf.loss_ == "mse"
-    outputs = clf._outputs(iris()[0]).astype(np.float64)
+    outputs = clf.decision_function(iris()[0]).astype(np.float64)
     shares = np.clip(outputs, 0, None)
     shares = np.where(shares.any(axis=1, keepdims=True), shares, np.exp(outputs))  # nothing else to go by
     wanted = shares / shares.sum(axis=1, keepdims=True)
@@ -820,10 +820,12 @@ def test_custom_operators_in_a_search(cls, tmp_path):
         assert used <= {OperatorSet(*names) for names in sets}
         assert clf.score(x, y) > 0.7
         assert all(len(step.candidates) == 3 for step in searches(clf.history_))
-        np.testing.assert_array_equal(quick(cls, **changes).fit(x, y)._outputs(x), clf._outputs(x))
+        np.testing.assert_array_equal(
+            quick(cls, **changes).fit(x, y).decision_function(x), clf.decision_function(x)
+        )
         clf.save(tmp_path / "model.safetensors")
         np.testing.assert_array_equal(
-            opgrow.load(tmp_path / "model.safetensors")._outputs(x), clf._outputs(x)
+            opgrow.load(tmp_path / "model.safetensors").decision_function(x), clf.decision_function(x)
         )
     finally:
         for kind, name in (("nodal", "cosine"), ("pool", "mean"), ("activation", "swish")):
@@ -840,11 +842,11 @@ def test_a_custom_loss_and_optimizer(cls):
     custom = quick(cls, loss=squared, **changes).fit(x, y)
     named = quick(cls, loss="mse", **changes).fit(x, y)
     assert (custom.loss_, named.loss_) == ("custom", "mse")
-    error = [np.square(clf._outputs(x) - np.eye(3)[y]).mean() for clf in (custom, named)]
+    error = [np.square(clf.decision_function(x) - np.eye(3)[y]).mean() for clf in (custom, named)]
     assert error[0] == pytest.approx(error[1], rel=0.5)
     assert error[0] < 0.5 * np.var(np.eye(3)[y])
     sgd = quick(cls, optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), loss="mse", **changes)
-    assert np.square(sgd.fit(x, y)._outputs(x) - np.eye(3)[y]).mean() < np.var(np.eye(3)[y])
+    assert np.square(sgd.fit(x, y).decision_function(x) - np.eye(3)[y]).mean() < np.var(np.eye(3)[y])
 
 
 @every([opgrow.POPClassifier, opgrow.PMLPRegressor])

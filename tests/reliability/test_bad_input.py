@@ -429,7 +429,7 @@ def test_parameters(call, error, sentence, given):
     (
         lambda g: persistence.save(HeMLRNClassifier, g.path.with_suffix(".safetensors")),
         TypeError,
-        "Only opgrow's own estimators can be saved, got type.",
+        "Only opgrow's own estimators can be saved, got the class HeMLRNClassifier.",
     ),
     (
         lambda g: persistence.save(g.clf, g.path.with_suffix(".safetensors"), TableEncoder()),

@@ -1,4 +1,4 @@
-"""What all estimators share: the parameters of every family, and what a family and its two kinds say.
+"""What all estimators share: the parameters of every family, and the questions that a fit asks them.
 
 A family of methods is a subclass of `GrowingEstimator` with an ``__init__`` that only assigns; `_settings`
 and `_complete` say what its parameters mean. Its classifiers and regressors also inherit from
@@ -64,7 +64,7 @@ class GrowingEstimator(BaseEstimator, ABC, Generic[Settings]):
     verbose: int
     random_state: int | np.random.RandomState | None
 
-    # --- what a family says ---
+    # --- answered by each family ---
 
     @abstractmethod
     def _settings(self, classification: bool) -> Settings:
@@ -90,7 +90,7 @@ class GrowingEstimator(BaseEstimator, ABC, Generic[Settings]):
         """Settings of a network that learns from the grown one, or from the average, and takes its place."""
         return None
 
-    # --- what classifiers and regressors say ---
+    # --- answered by classifiers and regressors ---
 
     @abstractmethod
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

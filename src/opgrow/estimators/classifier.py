@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -19,7 +20,7 @@ from .array_data import ArrayData
 from .base import Settings
 from .fit_data import FitData, check_classes
 from .fitting import Fit
-from .inputs import check_eval_set, check_rows
+from .inputs import EvalSet, check_eval_set, check_rows
 from .parameters import check_common, class_weights
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
@@ -35,7 +36,13 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
     class_weight: Mapping[Any, float] | str | None
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet | None = None,
+    ) -> Self:
         """Grow a network that classifies.
 
         Parameters
@@ -59,13 +66,19 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
         self.classes_ = data.classes
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> ArrayData:
+    def _rows(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        eval_set: EvalSet | None,
+    ) -> ArrayData:
         """Check arrays; their targets become one column for each class."""
         team = current()
-        x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
+        x, labels, weight = team.together(partial(check_rows, self, X, y, sample_weight))
         weight = in_units(weight, team)
-        team.together(partial(check_classification_targets, y))
-        classes, codes = team.classes(*np.unique(y, return_inverse=True))
+        team.together(partial(check_classification_targets, labels))
+        classes, codes = team.classes(*np.unique(labels, return_inverse=True))
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
@@ -85,7 +98,7 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         return probabilities(loss, network_outputs(network, x, self.device))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike | Source) -> np.ndarray:
         """How much speaks for each class: the outputs of the network, from which probabilities are made.
 
         They are logits, or, where the network was grown with squared error as its loss, estimates of the
@@ -114,17 +127,22 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike | Source) -> np.ndarray:
         """Class probabilities of shape (n_samples, n_classes)."""
         outputs = self._outputs(X)
         return probabilities(self.loss_, outputs)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike | Source) -> np.ndarray:
         """The most probable class of each sample: the first of the largest in `predict_proba`."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Accuracy on rows and their classes, or on a source, which has both."""
         if isinstance(X, Source) and y is None:
             y, sample_weight = targets_of(X)

@@ -115,7 +115,8 @@ def save(
     """
     name = type(estimator).__name__
     if ESTIMATORS.get(name) is not type(estimator):
-        raise TypeError(f"Only opgrow's own estimators can be saved, got {name}.")
+        passed = f"the class {estimator.__name__}" if isinstance(estimator, type) else name
+        raise TypeError(f"Only opgrow's own estimators can be saved, got {passed}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
     check_writable(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -12,8 +13,10 @@ from ..rows.preparation import as_array, check_labels, checking
 from ..rows.tables.advice import advice
 from .base import GrowingEstimator
 
-__all__ = ["check_eval_set", "check_inputs", "check_rows"]
+__all__ = ["EvalSet", "check_eval_set", "check_inputs", "check_rows"]
 
+#: Inputs and targets, or a list with that one pair.
+EvalSet = tuple[ArrayLike, ArrayLike] | list[tuple[ArrayLike, ArrayLike]]
 #: How scikit-learn is to check the targets of regressors.
 _NUMBERS = {"multi_output": True, "y_numeric": True}
 

@@ -148,7 +148,7 @@ class LayerEstimator(GrowingEstimator[POPSettings]):
             raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         return cls(**(settings | changes))
 
-    # --- what the methods say ---
+    # --- answered by each method ---
 
     @abstractmethod
     def _operator_sets(self) -> tuple[OperatorSet, ...]:

@@ -1,4 +1,4 @@
-"""Rows that lie far outside what a network has seen: its answers are bounded there, and still guesses."""
+"""Rows that lie far outside the training data: predictions for them are bounded, and still guesses."""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..growth.devices import prediction_device
@@ -32,7 +33,7 @@ def network_outputs(network: Network, x: np.ndarray, device: str) -> np.ndarray:
 class PredictingEstimator(GrowingEstimator[Settings]):
     """An estimator that has the outputs of its network, which classifiers and regressors read differently."""
 
-    def _outputs(self, x: Any) -> np.ndarray:
+    def _outputs(self, x: ArrayLike | Source) -> np.ndarray:
         """Outputs (n, outputs) of the network, in the units of the targets: for classes, logits or shares."""
         parts, far = [], FarRows(self)
         for chunk in self._chunks(x):
@@ -49,7 +50,7 @@ class PredictingEstimator(GrowingEstimator[Settings]):
             )
         return outputs
 
-    def _chunks(self, x: Any) -> Iterator[np.ndarray]:
+    def _chunks(self, x: ArrayLike | Source) -> Iterator[np.ndarray]:
         """Rows that are to be predicted, checked: those of a source one chunk at a time."""
         check_is_fitted(self, "network_")
         if isinstance(x, Source):
@@ -57,7 +58,7 @@ class PredictingEstimator(GrowingEstimator[Settings]):
         else:
             yield x if self._needs_no_check(x) else check_inputs(self, x, reset=False)
 
-    def _needs_no_check(self, x: Any) -> bool:
+    def _needs_no_check(self, x: Any) -> TypeGuard[np.ndarray]:
         """Whether scikit-learn's checks, which take longer than a prediction, would return X itself."""
         plain = type(x) is np.ndarray and x.dtype in (np.float32, np.float64) and x.ndim == 2 and len(x) > 0
         if not plain or x.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
@@ -65,7 +66,7 @@ class PredictingEstimator(GrowingEstimator[Settings]):
         with np.errstate(all="ignore"):
             return bool(np.isfinite(x.sum()))
 
-    def outside(self, X: Any) -> np.ndarray:
+    def outside(self, X: ArrayLike | Source) -> np.ndarray:
         """Whether rows lie far outside what was seen in training, so that their predictions are guesses.
 
         A row does if one of its inputs is further from the range of the training rows than that range is

@@ -1,4 +1,4 @@
-"""Named points between small and accurate: how many networks, how large, and what becomes of them."""
+"""Presets, from small to accurate: how many networks are grown, how large, and what becomes of them."""
 
 from __future__ import annotations
 

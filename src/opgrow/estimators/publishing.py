@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
+from . import files
 from .base import Settings
 from .prediction import PredictingEstimator
+from .resources import Plan, plan_fit
 
 if TYPE_CHECKING:
     from ..export import ExportCheck
     from ..report import Drawing
-    from .resources import Plan
 
 __all__ = ["PublishingEstimator"]
 
@@ -40,8 +43,6 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         >>> plan.n_rows, plan.n_held, plan.n_parameters
         (800, 200, 633903)
         """
-        from .resources import plan_fit
-
         return plan_fit(self, n_rows, n_features, n_outputs)
 
     def save(self, path: str | os.PathLike[str], *, sample: bool = True) -> None:
@@ -54,9 +55,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
             False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
             themselves.
         """
-        from .files import save
-
-        save(self, path, sample=sample)
+        files.save(self, path, sample=sample)
 
     def export_onnx(
         self,
@@ -64,7 +63,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         *,
         float16: bool = False,
         input_type: str = "float32",
-        calibration: Any = None,
+        calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
     ) -> ExportCheck:
         """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.
@@ -93,7 +92,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         weights: str = "float32",
         arithmetic: str = "float",
         name: str | None = None,
-        calibration: Any = None,
+        calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
     ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
@@ -102,7 +101,9 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
         return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
 
-    def report(self, path: str | os.PathLike[str], X_test: Any = None, y_test: Any = None) -> None:
+    def report(
+        self, path: str | os.PathLike[str], X_test: ArrayLike | None = None, y_test: ArrayLike | None = None
+    ) -> None:
         """Write a page on what was grown, how it grew, how good it is and what it costs.
 
         Parameters

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
@@ -17,7 +18,7 @@ from .array_data import ArrayData
 from .base import Settings
 from .fit_data import FitData
 from .fitting import Fit
-from .inputs import check_eval_set, check_rows
+from .inputs import EvalSet, check_eval_set, check_rows
 from .parameters import check_common
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
@@ -38,7 +39,13 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: EvalSet | None = None,
+    ) -> Self:
         """Grow a network for one or several numeric targets.
 
         Parameters
@@ -62,18 +69,24 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
         self.n_targets_, self.single_target_ = data.n_targets, data.single_target
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> ArrayData:
+    def _rows(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        eval_set: EvalSet | None,
+    ) -> ArrayData:
         """Check arrays; their targets become columns of numbers."""
         team = current()
-        x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
+        x, numbers, weight = team.together(partial(check_rows, self, X, y, sample_weight))
         held = team.together(partial(check_eval_set, self, eval_set))
         weight = in_units(weight, team)
-        target = team.together(partial(as_numbers, y))
+        target = team.together(partial(as_numbers, numbers))
         validation = None
         if held is not None:
             validation = held[0], team.together(partial(_as_many, held[1], target.shape[1]))
         data = ArrayData(self, x, target, weight, None, validation)
-        data.single_target = np.ndim(y) == 1
+        data.single_target = numbers.ndim == 1
         return data
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -82,12 +95,17 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         return network_outputs(network, x, self.device)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike | Source) -> np.ndarray:
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: ArrayLike | Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """R2 on rows and their targets, or on a source, which has both."""
         if isinstance(X, Source) and y is None:
             y, sample_weight = targets_of(X)

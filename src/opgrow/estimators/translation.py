@@ -1,4 +1,4 @@
-"""From the parameters of back-propagation and of decisions, which several families have, to settings."""
+"""From the parameters of decisions and of back-propagation, which several families share, to settings."""
 
 from __future__ import annotations
 
