@@ -20,7 +20,7 @@ from torch import Tensor
 from ...network import NORM_EPSILON, Block
 from ...network.scaling import Scaling, squash
 from ...operators import OperatorSet
-from ...operators.formulas_torch import unit_rows
+from ...operators.unit_norm import tensor_unit_rows
 from ..preparation import are_extreme, moments, scale_of
 from ..problem import sample_rows
 from ..search_sums import Draw, Gathered, ScoreChunk, Share, Sums, as_they_are, constants_of, picked
@@ -566,7 +566,7 @@ def block_outputs(block: DeviceBlock, x: Tensor) -> Tensor:
     """What a block on the device hands on for inputs (D, n): (d, n)."""
     if block.normalization == "unit":
         pooled = raw_features(x, block.weight, block.bias, replace(block.operator_set, activation="identity"))
-        return block.operator_set.activation_operator.function(unit_rows(pooled.T).T)
+        return block.operator_set.activation_operator.function(tensor_unit_rows(pooled.T).T)
     raw = raw_features(x, block.weight, block.bias, block.operator_set)
     if block.factor is None or block.offset is None:
         return raw
