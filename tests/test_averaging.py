@@ -14,6 +14,7 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 import opgrow
 from networks import randomized
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
+from opgrow.estimators.base import NetworkSize
 from opgrow.estimators.listeners import Callback
 from opgrow.estimators.presets import deepest, n_networks, preset_of, student_size, widest
 from opgrow.growth.backends import HostBackend
@@ -189,14 +190,14 @@ def test_a_compact_network_has_few_parameters():
 @pytest.mark.parametrize(("n_inputs", "n_outputs"), [(2, 2), (20, 10), (7, 1)])
 def test_compact_students_of_small_problems_have_at_most_500_parameters(n_inputs, n_outputs):
     teacher = Network(n_inputs, n_outputs, [Layer([Block(n_inputs, 300, SETS[0])])])
-    size = student_size(HeMLGOPClassifier(preset="compact"), teacher)
+    size = student_size(HeMLGOPClassifier(preset="compact"), NetworkSize.of(teacher))
     student = Network(n_inputs, n_outputs, [Layer([Block(n_inputs, size, SETS[0])])])
     assert student.n_parameters() <= 500
     assert size == 200 or student.n_parameters() > 500 - (n_inputs + n_outputs + 3)
 
 
 def test_a_compact_student_has_a_neuron_for_each_of_many_classes():
-    teacher = Network(30, 102, [Layer([Block(30, 300, SETS[0])])])
+    teacher = NetworkSize.of(Network(30, 102, [Layer([Block(30, 300, SETS[0])])]))
     assert student_size(HeMLGOPClassifier(preset="compact"), teacher) == 102
     assert student_size(HeMLGOPClassifier(preset="compact", distill=None), teacher) is None
     assert student_size(HeMLGOPClassifier(), teacher) is None

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import r2_score
+from sklearn.metrics import get_scorer, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -194,6 +196,46 @@ def test_losses_and_criteria(loss, criterion, iris):
     clf = small(HeMLGOPClassifier, loss=loss, criterion=criterion, max_layers=1).fit(*iris)
     assert clf.score(*iris) > 0.8
     np.testing.assert_allclose(clf.predict_proba(iris[0]).sum(axis=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_the_largest_decision_is_the_predicted_class(cls, iris):
+    x, y = iris
+    clf = small(cls).fit(x, np.array(["a", "b", "c"])[y])
+    rows = np.vstack([x, np.random.default_rng(0).normal(x.mean(axis=0), x.std(axis=0), (500, 4))])
+    decisions = clf.decision_function(rows)
+    assert decisions.shape == (len(rows), 3)
+    np.testing.assert_array_equal(clf.classes_[decisions.argmax(axis=1)], clf.predict(rows))
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_the_sign_of_the_decision_between_two_classes_is_the_predicted_class(cls, iris):
+    x, y = iris[0][50:], iris[1][50:]
+    clf = small(cls).fit(x, y)
+    rows = np.vstack([x, np.random.default_rng(0).normal(x.mean(axis=0), x.std(axis=0), (500, 4))])
+    decisions = clf.decision_function(rows)
+    assert decisions.shape == (len(rows),)
+    np.testing.assert_array_equal(clf.classes_[(decisions > 0).astype(int)], clf.predict(rows))
+    assert roc_auc_score(y, clf.decision_function(x)) > 0.9
+
+
+def test_decisions_between_two_classes_are_differences_of_logits(iris):
+    x, y = iris[0][50:], iris[1][50:]
+    clf = small(HeMLGOPClassifier).fit(x, y)
+    np.testing.assert_allclose(expit(clf.decision_function(x)), clf.predict_proba(x)[:, 1], rtol=1e-6)
+
+
+def test_meta_estimators_use_decisions(iris):
+    x, y = iris[0][50:], iris[1][50:]
+    pipeline = make_pipeline(StandardScaler(), small(HeMLRNClassifier)).fit(x, y)
+    scaled = StandardScaler().fit_transform(x)
+    expected = small(HeMLRNClassifier).fit(scaled, y).decision_function(scaled)
+    np.testing.assert_array_equal(pipeline.decision_function(x), expected)
+    assert get_scorer("roc_auc")(pipeline, x, y) == roc_auc_score(y, expected)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(pipeline)).fit(x, y)
+    order = np.argsort(expected, kind="stable")
+    assert (np.diff(calibrated.predict_proba(x)[order, 1]) >= 0).all()
+    assert CalibratedClassifierCV(small(HeMLRNClassifier), cv=2).fit(x, y).score(x, y) > 0.8
 
 
 @pytest.mark.parametrize("score", ["loo", "gcv", "loss", "accuracy"])

@@ -1,4 +1,4 @@
-"""Docstrings that are put together from signatures, and the families that have them."""
+"""Docstrings that are put together from signatures, and the signatures of all estimators."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ import inspect
 import pytest
 from sklearn.base import clone
 
-from opgrow.estimators.base import ClassifierFace, GrowingEstimator, with_class_weight
-from opgrow.estimators.parameters import documentation
+import opgrow
+from opgrow.estimators.documentation import documentation
+
+NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
+METHODS = sorted({name.removesuffix("Classifier").removesuffix("Regressor") for name in NAMES})
 
 
-class Family(GrowingEstimator):
-    def __init__(self, *, n_min=3, n_step=4, layer_threshold=1.5e-4, device="auto", callbacks=None):
-        self.n_min, self.n_step, self.layer_threshold = n_min, n_step, layer_threshold
-        self.device, self.callbacks = device, callbacks
-
-
-class FamilyClassifier(ClassifierFace, Family):
-    __init__ = with_class_weight(Family.__init__)
+class Model:
+    def __init__(
+        self,
+        *,
+        n_min=3,
+        n_step=4,
+        layer_threshold=1.5e-4,
+        class_weight=None,
+        device="auto",
+        callbacks=None,
+    ):
+        pass
 
 
 def test_a_docstring_has_the_parameters_and_defaults_of_its_signature():
     own = {"layer_threshold": "float\n        Of layers."}
-    text = documentation("A summary.", "FamilyClassifier", FamilyClassifier.__init__, "n_min=1", own)
+    text = documentation("A summary.", "FamilyClassifier", Model.__init__, "n_min=1", own)
     wanted = """A summary.
 
     Parameters
@@ -39,21 +46,38 @@ def test_a_docstring_has_the_parameters_and_defaults_of_its_signature():
 
     Attributes
     """
-    assert text.startswith(wanted.rstrip())
+    assert text.startswith(wanted)
     assert ">>> clf = FamilyClassifier(n_min=1, random_state=0).fit(X, y)" in text
 
 
 def test_a_parameter_without_a_text_is_refused():
     with pytest.raises(KeyError, match="'layer_threshold' has no text"):
-        documentation("A summary.", "FamilyClassifier", FamilyClassifier.__init__, "n_min=1")
+        documentation("A summary.", "FamilyClassifier", Model.__init__, "n_min=1")
 
 
-def test_classifiers_of_any_family_have_class_weight():
-    assert "class_weight" not in Family().get_params()
-    names = list(inspect.signature(FamilyClassifier).parameters)
-    assert names == ["n_min", "n_step", "layer_threshold", "class_weight", "device", "callbacks"]
-    estimator = clone(FamilyClassifier(n_min=7, class_weight="balanced"))
-    assert (estimator.n_min, estimator.n_step, estimator.class_weight) == (7, 4, "balanced")
-    assert repr(estimator) == "FamilyClassifier(class_weight='balanced', n_min=7)"
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_stored_under_its_own_name(name):
+    cls = getattr(opgrow, name)
+    marks = {parameter: object() for parameter in inspect.signature(cls).parameters}
+    assert vars(cls(**marks)) == marks
+    assert cls(**marks).get_params(deep=False) == marks
     with pytest.raises(TypeError, match="neurons"):
-        FamilyClassifier(neurons=3)
+        cls(neurons=3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_classifiers_have_the_parameters_of_regressors_and_class_weight_before_device(method):
+    kinds = (getattr(opgrow, method + kind) for kind in ("Classifier", "Regressor"))
+    classifier, regressor = (inspect.signature(cls).parameters for cls in kinds)
+    assert classifier["class_weight"].default is None
+    names = list(classifier)
+    assert names.index("class_weight") + 1 == names.index("device")
+    names.remove("class_weight")
+    assert names == list(regressor)
+    assert all(classifier[parameter] == regressor[parameter] for parameter in names)
+
+
+def test_a_clone_has_the_class_weight_of_its_model():
+    estimator = clone(opgrow.PLNClassifier(n_min=7, class_weight="balanced"))
+    assert (estimator.n_min, estimator.class_weight) == (7, "balanced")
+    assert repr(estimator) == "PLNClassifier(class_weight='balanced', n_min=7)"

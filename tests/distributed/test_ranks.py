@@ -232,7 +232,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import base
+    from opgrow.estimators import memory_rows
     from opgrow.growth.cuda_backend import DeviceBackend
 
     x, y = worker.classes(200)
@@ -244,7 +244,7 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
             learning_rates=(0.01,), dropout=0.2, fine_tune_epochs=0, batch_size=64, random_state=0, n_jobs=1,
         )  # fmt: skip
         if backend is not None:
-            monkeypatch.setattr(base, "choose_backend", lambda *given, chosen=backend: chosen)
+            monkeypatch.setattr(memory_rows, "choose_backend", lambda *given, chosen=backend: chosen)
         found.append(distributed.fit(clf, x, y))
     host, device = found
     assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opgrow import HeMLGOPClassifier, POPFastClassifier
-from opgrow.estimators import base
+from opgrow.estimators import memory_rows
 from opgrow.growth.checkpoints import folder
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
@@ -54,7 +54,7 @@ def custom(groups):
     ],
 )
 def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(cls, parameters, tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
     y = (np.sin(1.5 * x[:, 0]) + 0.1 * x[:, 1] > 0).astype(int)

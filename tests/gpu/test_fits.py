@@ -17,7 +17,7 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
-from opgrow.estimators import base
+from opgrow.estimators import memory_rows
 from opgrow.estimators.listeners import Callback, StopGrowth
 from opgrow.operators import register_activation, unregister
 
@@ -38,7 +38,7 @@ BRIEF = {"learning_rates": (0.01,), "epochs": (1,), "fine_tune_epochs": 1, "drop
 @pytest.fixture
 def on_device(monkeypatch):
     """Fits run on the device: a GPU, or the same code interpreted on the CPU."""
-    monkeypatch.setattr(base, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def table(n=80, seed=0):
 
 def fit_both(monkeypatch, model, x, y, **options):
     host = type(model)(**model.get_params()).fit(x, y, **options)
-    monkeypatch.setattr(base, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
     return host, model.fit(x, y, **options)
 
 

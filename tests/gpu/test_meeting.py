@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification
 
 from networks import with_random_parameters
 from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
-from opgrow.estimators import base
+from opgrow.estimators import memory_rows
 from opgrow.estimators.listeners import StopGrowth
 from opgrow.growth.backends import HostBackend
 from opgrow.growth.checkpoints import Draft
@@ -278,11 +278,15 @@ def fitted_in_time(**parameters):
 
 def test_networks_that_meet_are_those_that_grow_apart(monkeypatch):
     apart = fitted_in_time()
-    monkeypatch.setattr(base, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads))
+    monkeypatch.setattr(
+        memory_rows, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
+    )
     assert fitted_in_time().network_.digest() == apart.network_.digest()
 
 
 @pytest.mark.parametrize("hook", ["on_fit_start", "on_growth_start", "on_epoch_end", "on_step_end"])
 def test_nobody_waits_for_a_network_that_never_begins(monkeypatch, hook):
-    monkeypatch.setattr(base, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads))
+    monkeypatch.setattr(
+        memory_rows, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
+    )
     assert fitted_in_time(callbacks=[Stops(hook)]).history_[-1].stopped == "enough"

@@ -38,7 +38,7 @@ def _workloads() -> Callable[[str, int], Callable[[], Any]]:
 
 #: Two networks that grow to the same size in the same number of epochs, whatever comes of them: what the
 #: defaults of another commit grow may be another network altogether.
-_EQUAL = {
+_EQUAL: dict[str, Any] = {
     "preset": None,
     "n_estimators": 2,
     "n_min": 40,

@@ -64,18 +64,23 @@ class MemoryWatch(Callback):
     def __init__(self, estimator: Any, x: Any, y: Any, eval_set: Any, dry_run: bool, quiet: bool) -> None:
         from sklearn.base import is_classifier
 
+        from opgrow.estimators.memory_rows import divide_rows
         from opgrow.estimators.parameters import n_threads
 
         self.dry_run, self.quiet = dry_run, quiet
         classes, codes = np.unique(y, return_inverse=True) if is_classifier(estimator) else (None, None)
         n_outputs = 1 if classes is None else len(classes)
         held = None if eval_set is None else len(eval_set[0])
-        self.plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, classes is not None, held)
+        self.plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, held)
         self.divided = self.plan.n_rows, self.plan.n_held
         if eval_set is None:
             rng = np.random.default_rng(0)
-            train, rest = estimator._divisions(len(x), codes, self.plan.n_networks, rng)[0]
-            self.divided = (len(x), 0) if rest is None else (len(train), len(rest))
+            fraction = estimator.validation_fraction
+            train, rest = divide_rows(len(x), codes, self.plan.n_networks, fraction, rng)[0]
+            if train is not None and rest is not None:
+                self.divided = len(train), len(rest)
+            else:
+                self.divided = len(x), 0
         self.n_threads = n_threads(estimator.n_jobs)
         targets = len(x) * n_outputs * (4 if classes is not None else 8)
         self.data = (

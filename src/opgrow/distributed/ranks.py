@@ -15,9 +15,9 @@ import torch
 
 from ..common.team import Alone, Division
 from ..engine.shards import pairwise_sum
+from ..growth.capabilities import methods_with
 from ..growth.checkpoints import Folder, Identity
 from ..growth.chunk_backend import StreamProblem
-from ..growth.methods.hemlgop import BlockGrowth
 from ..rows.chunks.survey import Survey
 from .backend import DistributedBackend
 from .cells import cell_cuts
@@ -64,8 +64,8 @@ class SharedRanks(Alone):
 
     def begin(self, estimator: Any, n_columns: int, n_targets: int | None) -> None:
         name = type(estimator).__name__
-        if not issubclass(estimator._method.growth, BlockGrowth):
-            raise ValueError(f"{name} cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can")
+        if not estimator._method.ranks:
+            raise ValueError(f"{name} cannot grow on several ranks: {methods_with('ranks')} can")
         if estimator._student_follows(estimator.max_parameters):
             raise ValueError(
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "

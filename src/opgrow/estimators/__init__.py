@@ -1,4 +1,4 @@
-"""The scikit-learn faces of the methods, a file for each family; `base` is what all of them share."""
+"""The methods as scikit-learn estimators, a file for each family; `base` is what all of them share."""
 
 from .bls import BLSClassifier, BLSRegressor
 from .hemlgop import (
@@ -12,9 +12,8 @@ from .hemlgop import (
     HoMLRNRegressor,
 )
 from .pln import PLNClassifier, PLNRegressor
+from .pmlp import PMLPClassifier, PMLPRegressor
 from .pop import (
-    PMLPClassifier,
-    PMLPRegressor,
     POPClassifier,
     POPFastClassifier,
     POPFastRegressor,

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_choice, check_integer, check_number, check_numbers, is_auto
 from ..growth import methods
 from ..growth.methods.bls import BroadSettings
 from ..training.settings import TuningSettings
-from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .base import GrowingEstimator
+from .classifier import GrowingClassifier
+from .documentation import documentation
 from .listeners import Callback
-from .parameters import (
-    check_choice,
-    check_integer,
-    check_number,
-    documentation,
-    is_auto,
-    n_threads,
-    values,
-)
+from .parameters import ClassWeight, Folder, RandomState, n_threads
+from .registry import listed
+from .regressor import GrowingRegressor
 from .translation import criterion_of
 
 __all__ = ["BLSClassifier", "BLSRegressor"]
 
-_RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
+_RIDGES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
-class BLSEstimator(GrowingEstimator):
+class BLSEstimator(GrowingEstimator[BroadSettings]):
     """The parameters of BLS and what they mean."""
 
     def __init__(
@@ -52,15 +49,34 @@ class BLSEstimator(GrowingEstimator):
         n_jobs: int | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
-        checkpoint_dir: Any = None,
+        checkpoint_dir: Folder = None,
         checkpoint_seconds: float = 60.0,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
-        for name, value in locals().items():
-            if name != "self":
-                setattr(self, name, value)
+        self.n_min = n_min
+        self.n_step = n_step
+        self.max_neurons = max_neurons
+        self.window_size = window_size
+        self.block_threshold = block_threshold
+        self.ridge = ridge
+        self.mu = mu
+        self.admm_iterations = admm_iterations
+        self.feature_activation = feature_activation
+        self.criterion = criterion
+        self.target = target
+        self.validation_fraction = validation_fraction
+        self.standardize = standardize
+        self.device = device
+        self.n_jobs = n_jobs
+        self.max_parameters = max_parameters
+        self.max_seconds = max_seconds
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_seconds = checkpoint_seconds
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -91,7 +107,7 @@ class BLSEstimator(GrowingEstimator):
         return translate(self, classification)
 
 
-def translate(p: Any, classification: bool) -> BroadSettings:
+def translate(p: BLSEstimator, classification: bool) -> BroadSettings:
     """Check an estimator's parameters and translate them."""
     for name in ("n_min", "n_step", "max_neurons", "window_size", "admm_iterations"):
         check_integer(name, getattr(p, name), 1)
@@ -100,7 +116,9 @@ def translate(p: Any, classification: bool) -> BroadSettings:
     check_choice("feature_activation", p.feature_activation, ("sigmoid", "identity"))
     if p.target is not None:
         check_number("target", p.target, -np.inf, np.inf, "None or ")
-    ridges = _RIDGES if is_auto(p.ridge) else values("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    ridges = (
+        _RIDGES if is_auto(p.ridge) else check_numbers("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    )
     return BroadSettings(
         # The outputs are least-squares outputs, and nothing is tuned.
         fine_tuning=TuningSettings(loss="mse", learning_rates=(), epochs=()),
@@ -147,19 +165,72 @@ _TEXTS = {
 }
 
 
-def _text(name: str, base: type[BLSEstimator]) -> str:
-    return documentation(_SUMMARY, name, base.__init__, "n_min=20, n_step=10", _TEXTS)
+def _text(name: str, init: Callable[..., None]) -> str:
+    return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
 
 
-class _Classifier(ClassifierFace, BLSEstimator):
-    __init__ = with_class_weight(BLSEstimator.__init__)
+class _Classifier(GrowingClassifier[BroadSettings], BLSEstimator):
+    def __init__(
+        self,
+        *,
+        n_min: int = 40,
+        n_step: int = 20,
+        max_neurons: int = 300,
+        window_size: int = 10,
+        block_threshold: float = 1e-4,
+        ridge: str | float | Sequence[float] = "auto",
+        mu: float = 1e-3,
+        admm_iterations: int = 500,
+        feature_activation: str = "sigmoid",
+        criterion: str = "auto",
+        target: float | None = None,
+        validation_fraction: float = 0.2,
+        standardize: bool = True,
+        class_weight: ClassWeight = None,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        max_parameters: int | None = None,
+        max_seconds: float | None = None,
+        checkpoint_dir: Folder = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_min=n_min,
+            n_step=n_step,
+            max_neurons=max_neurons,
+            window_size=window_size,
+            block_threshold=block_threshold,
+            ridge=ridge,
+            mu=mu,
+            admm_iterations=admm_iterations,
+            feature_activation=feature_activation,
+            criterion=criterion,
+            target=target,
+            validation_fraction=validation_fraction,
+            standardize=standardize,
+            device=device,
+            n_jobs=n_jobs,
+            max_parameters=max_parameters,
+            max_seconds=max_seconds,
+            checkpoint_dir=checkpoint_dir,
+            checkpoint_seconds=checkpoint_seconds,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
 
 
+@listed
 class BLSClassifier(_Classifier):
-    __doc__ = _text("BLSClassifier", _Classifier)
+    __doc__ = _text("BLSClassifier", _Classifier.__init__)
     _method = methods.BLS
 
 
-class BLSRegressor(RegressorFace, BLSEstimator):
-    __doc__ = _text("BLSRegressor", BLSEstimator)
+@listed
+class BLSRegressor(GrowingRegressor[BroadSettings], BLSEstimator):
+    __doc__ = _text("BLSRegressor", BLSEstimator.__init__)
     _method = methods.BLS

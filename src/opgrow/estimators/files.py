@@ -26,6 +26,7 @@ from ..common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from ..network.tensors import to_tensors
 from ..rows.tables import TableEncoder
 from . import record
+from .registry import ESTIMATORS
 
 __all__ = [
     "ModelFile",
@@ -109,7 +110,7 @@ def save(
     array([0, 0])
     """
     name = type(estimator).__name__
-    if record.ESTIMATORS.get(name) is not type(estimator):
+    if ESTIMATORS.get(name) is not type(estimator):
         raise TypeError(f"Only opgrow's own estimators can be saved, got {name}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")

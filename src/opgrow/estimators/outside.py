@@ -10,6 +10,7 @@ import numpy as np
 
 from ..common.errors import RangeWarning
 from ..network import Network
+from .base import GrowingEstimator
 
 __all__ = ["FarRows", "values_outside"]
 
@@ -30,7 +31,7 @@ def values_outside(network: Network, x: np.ndarray) -> np.ndarray:
 class FarRows:
     """Counts the rows of a prediction that lie far outside, chunk by chunk, and warns of them once."""
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: GrowingEstimator[Any]) -> None:
         self.estimator = estimator
         self.n_rows, self.n_far, self.example = 0, 0, ""
 
@@ -47,6 +48,8 @@ class FarRows:
 
     def _describe(self, number: int, column: int, row: np.ndarray) -> str:
         network = self.estimator.network_
+        assert network.input_low is not None
+        assert network.input_high is not None
         names = getattr(self.estimator, "feature_names_in_", None)
         name = f"column {column}" if names is None else repr(str(names[column]))
         low, high = float(network.input_low[column]), float(network.input_high[column])

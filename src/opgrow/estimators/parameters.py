@@ -1,209 +1,39 @@
-"""What parameters mean: the texts that document them, and the checks that several families share.
+"""Parameters that all families share: their checks, and what they mean.
 
-A parameter keeps one name and one meaning across methods, so its text stands here once; a family's docstring
-is put together from its signature. Parameters are checked in `fit`, as scikit-learn does; every complaint
-names the parameter, what was given and what was expected.
+Parameters are checked in `fit`, as scikit-learn does.
 """
 
 from __future__ import annotations
 
-import inspect
-import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..common.checks import check_flag, check_integer, check_number, is_integer, is_number
 from ..common.threads import default_threads
 from ..growth.devices import check_device
+from ..operators import OperatorSet
+from .base import GrowingEstimator
 
 __all__ = [
-    "PARAMETERS",
-    "check_choice",
+    "ClassWeight",
+    "Folder",
+    "Operators",
+    "RandomState",
     "check_common",
-    "check_flag",
-    "check_integer",
-    "check_number",
     "class_weights",
-    "documentation",
-    "is_auto",
-    "is_integer",
-    "is_listed",
-    "is_number",
     "n_threads",
-    "values",
 ]
 
-#: Largest integer that a parameter may be.
-_MOST = 2**31 - 1
-#: Names, as they stand in a signature, to their type and description. Defaults come from the signature.
-PARAMETERS = {
-    "n_min, n_step": """int
-        Neurons of a layer's first block and of every further block.""",
-    "max_neurons, max_layers": """int
-        Bounds on the width of a layer and on the depth.""",
-    "preset": """{"balanced", "compact", "accurate"} or None
-        Values of the parameters that are "auto". "balanced" averages 5 networks that grow by small blocks for
-        as long as that helps. "compact" lets a smaller network learn from such an average: 500
-        parameters where there are at most 20 inputs and 10 classes. "accurate" averages 10 large networks.
-        None grows a single network.""",
-    "n_estimators": """int or "auto"
-        Networks that are grown, each with other validation rows, and averaged. The average is one network
-        with their blocks side by side.""",
-    "distill": """"auto", int or None
-        Neurons of one more network, which learns from what the others say of the training rows and takes
-        their place: it is nearly as good as an average, and much smaller. None: there is none.""",
-    "block_threshold, layer_threshold": """float
-        Least relative improvement of the score by which a new block or layer is kept.""",
-    "ridge": """"auto", float or sequence of float
-        Regularisation of the closed-form head in the search; from several values the search's score
-        chooses. "auto" is (0.1, 1, 10).""",
-    "operators": """{"default", "paper", "pygop"} or list
-        The operator sets to search; see `opgrow.operators.library`.""",
-    "weight_range": """"auto", float or sequence of float
-        Random weights are uniform in [-range, range]; every range given is tried. "auto" is
-        1.5 / sqrt(inputs).""",
-    "n_draws": """int
-        Random draws tried for each operator set and range.""",
-    "share_draws": """bool
-        Whether operator sets with the same nodal operator are compared on the same random weights.""",
-    "search_score": """{"loo", "gcv", "loss", "accuracy"}
-        What ranks the candidates: leave-one-out or generalised cross-validated squared error, squared
-        training error, or accuracy (on validation data if there is some).""",
-    "tune_perceptron": """"auto" or bool
-        Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, and
-        the better one kept. "auto" does so for more than 16 inputs.""",
-    "criterion": """{"auto", "accuracy", "brier", "loss"}
-        What decides growth; "loss" is that of the tuning, or the squared error where nothing is tuned.
-        "auto" is "brier" for classification and "loss" for regression.""",
-    "target": """float or None
-        Value of the criterion with which the growth ends.""",
-    "loss": """{"auto", "cross_entropy", "mse"} or callable
-        The loss that tuning minimises. "auto" is "cross_entropy" for classification and "mse" for
-        regression. A callable takes outputs and targets, both (n, outputs), and returns one loss per row.""",
-    "learning_rates, epochs": """sequences of float and int
-        Schedule of the tuning of a block.""",
-    "patience": """int or None
-        Epochs without a better score after which a learning rate gives way to the next one; None never
-        cuts the schedule short.""",
-    "batch_size": """"auto" or int
-        "auto" is 32 up to 16,000 training rows, then the power of 2 below a 64th of them, at most 512; in
-        `opgrow.distributed.fit` always that, but from 256 to 4,096.""",
-    "dropout": """float or sequence of float
-        Dropout on hidden features; from several values the first block chooses.""",
-    "input_dropout": "float",
-    "weight_decay": """"auto" or float
-        "auto" is 0.4 / number of training rows.""",
-    "max_norm": """float or None
-        Bound on the norm of each neuron's weights.""",
-    "optimizer": """"adam" or callable
-        A callable takes parameter groups and returns a torch optimiser.""",
-    "fine_tune_epochs, fine_tune_learning_rate": """int and float
-        Final tuning of the whole network, kept only if the score improves; 0 epochs turn it off.""",
-    "validation_fraction": """float
-        Part of the training data that only scores; 0 scores on the training data, and so does a part
-        of fewer than 8 rows.""",
-    "standardize": """bool
-        Whether inputs are standardised inside the network.""",
-    "class_weight": 'dict, "balanced" or None',
-    "device": """{"auto", "cpu", "cuda", "cuda:N"}
-        Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
-    "n_jobs": """int or None
-        Threads; None uses all cores, or as many as torch where it is imported; -1 all cores.""",
-    "checkpoint_dir, checkpoint_seconds": """path and float, or None
-        Folder in which the growth is saved after every step, and within long searches and tunings whenever
-        so many seconds have passed. A later `fit` with the same data and parameters goes on from there, and
-        grows the same network, bit for bit; another fit is refused. None: nothing is saved.""",
-    "memory_limit": """int, str or None
-        Bytes that rows may take, as a number or as text such as "2GB". Arrays that would take more are read
-        in chunks. None: arrays are taken into memory, but for memory maps of more than a quarter of the
-        machine's, and a source may take a quarter of that.""",
-    "max_parameters, max_seconds": """int and float, or None
-        Budgets of the whole fit: parameters that the network may have, and time after which growth ends with
-        what it has. See ``MaxParameters`` and ``MaxSeconds`` in `opgrow.callbacks`.""",
-    "callbacks": "list of Callback, optional",
-    "verbose": """int
-        1 shows progress on standard error: a line for each step, and a live line on terminals.""",
-    "random_state": "int, RandomState or None",
-}
-
-_REST = """
-    Attributes
-    ----------
-    network_ : Network
-    history_ : list of GrowthStep, everything that was tried
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_{data}
-    >>> from opgrow import {name}
-    >>> X, y = load_{data}(return_X_y=True)
-    >>> {model} = {name}({arguments}, random_state=0).fit(X, y)
-    >>> bool({model}.score(X, y) > {score})
-    True
-    """
+ClassWeight = Mapping[Any, float] | str | None
+Folder = str | os.PathLike[str] | None
+Operators = str | Sequence[OperatorSet | Sequence[str]]
+RandomState = int | np.random.RandomState | None
 
 
-def documentation(
-    summary: str,
-    class_name: str,
-    init: Callable[..., None],
-    arguments: str,
-    own: Mapping[str, str] | None = None,
-) -> str:
-    """The docstring of an estimator.
-
-    Parameters
-    ----------
-    summary : first line
-    class_name : of a "...Classifier" or "...Regressor"
-    init : its ``__init__``, whose signature says which parameters there are and what their defaults are
-    arguments : what the example sets so that it is quick, as text
-    own : texts of a family's own parameters, or other texts than those in `PARAMETERS`
-    """
-    signature = [p for p in inspect.signature(init).parameters.values() if p.name != "self"]
-    classifies = class_name.endswith("Classifier")
-    rest = _REST.format(
-        name=class_name,
-        arguments=arguments,
-        data="iris" if classifies else "diabetes",
-        model="clf" if classifies else "model",
-        score=0.9 if classifies else 0.3,
-    )
-    listed = _entries(signature, PARAMETERS | dict(own or {}))
-    return f"{summary}\n\n    Parameters\n    ----------\n{listed}{rest}"
-
-
-def _entries(signature: Sequence[inspect.Parameter], texts: Mapping[str, str]) -> str:
-    """Every parameter in the order of the signature; neighbours that have a text in common are one entry."""
-    entries, start = "", 0
-    while start < len(signature):
-        ends = range(len(signature), start, -1)
-        names = [", ".join(p.name for p in signature[start:end]) for end in ends]
-        found = next((pair for pair in zip(names, ends, strict=True) if pair[0] in texts), None)
-        if found is None:
-            raise KeyError(f"the parameter {signature[start].name!r} has no text")
-        kind, _, description = texts[found[0]].partition("\n")
-        shown = dict.fromkeys(_shown(p.default) for p in signature[start : found[1]])
-        default = "" if kind.endswith("optional") else f", default={', '.join(shown)}"
-        entries += f"    {found[0]} : {kind}{default}\n" + (f"{description}\n" if description else "")
-        start = found[1]
-    return entries
-
-
-def _shown(default: Any) -> str:
-    """A default as it is written by hand: "auto", 1e-4, 0."""
-    if isinstance(default, str):
-        return f'"{default}"'
-    if not isinstance(default, float):
-        return repr(default)
-    if 0 < abs(default) < 1e-3:
-        return np.format_float_scientific(default, trim="-", exp_digits=1)
-    return f"{default:g}"
-
-
-def check_common(p: Any) -> None:
+def check_common(p: GrowingEstimator[Any]) -> None:
     """Check what all estimators have; the thread count is checked by `n_threads`."""
     check_number("validation_fraction", p.validation_fraction, 0.0, 0.9)
     check_flag("standardize", p.standardize)
@@ -216,7 +46,10 @@ def check_common(p: Any) -> None:
 
 
 def class_weights(
-    class_weight: Any, classes: np.ndarray, codes: np.ndarray, add: Callable[[Any], Any] = lambda sums: sums
+    class_weight: ClassWeight,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    add: Callable[[np.ndarray], np.ndarray] = lambda counts: counts,
 ) -> np.ndarray:
     """A weight for every row, from a dictionary or "balanced" (inversely proportional to class counts).
 
@@ -231,14 +64,13 @@ def class_weights(
     unknown = [label for label in class_weight if label not in labels]
     if unknown:
         raise ValueError(f"class_weight names the class {unknown[0]!r}, but y has only {labels}")
-    given = [class_weight.get(label, 1.0) for label in labels]
-    if not (all(is_number(w) and 0 <= w < np.inf for w in given) and any(given)):
+    weights = [class_weight.get(label, 1.0) for label in labels]
+    if not (all(is_number(w) and 0 <= w < np.inf for w in weights) and any(weights)):
         raise ValueError(f"class weights must be finite, at least 0 and not all 0, got {class_weight!r}")
-    weights = np.array(given, np.float64)
-    return weights[codes]
+    return np.array(weights, np.float64)[codes]
 
 
-def n_threads(n_jobs: Any) -> int:
+def n_threads(n_jobs: int | None) -> int:
     """The number of threads that ``n_jobs`` asks for."""
     if n_jobs is None:
         return default_threads()
@@ -249,71 +81,3 @@ def n_threads(n_jobs: Any) -> int:
 
         return int(joblib.cpu_count())
     return int(n_jobs)
-
-
-def is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer, and not so large that the kernels could not count to it."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    return whole and value <= _MOST
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number that fits into a float."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and not (isinstance(value, int) and abs(value) > float(np.finfo(np.float64).max))
-
-
-def is_listed(value: Any) -> bool:
-    """Whether a value is a list, a tuple, an array or the like, and no text."""
-    return (
-        isinstance(value, Sequence | np.ndarray)
-        and not isinstance(value, str | bytes)
-        and np.ndim(value) == 1
-    )
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Complain unless ``value`` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-
-
-def check_integer(name: str, value: Any, least: int, otherwise: str = "") -> None:
-    """Complain unless ``value`` is an integer of at least ``least``; ``otherwise`` says what else may be."""
-    if not is_integer(value) or value < least:
-        most = f" and at most {_MOST}" if isinstance(value, int) and value > _MOST else ""
-        raise ValueError(f"{name} must be an integer of at least {least}{most}{otherwise}, got {value!r}")
-
-
-def check_number(name: str, value: Any, low: float, high: float, otherwise: str = "") -> None:
-    """Complain unless ``value`` is a number in [low, high]; ``otherwise`` says what else may be."""
-    if not is_number(value) or not low <= value <= high:
-        raise ValueError(f"{name} must be {otherwise}a number in [{low:g}, {high:g}], got {value!r}")
-
-
-def check_choice(
-    name: str, value: Any, choices: tuple[Any, ...], *, auto: bool = False, function: bool = False
-) -> None:
-    """Complain unless ``value`` is one of ``choices``; the rest only words the complaint."""
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        listed = ", ".join(repr(choice) for choice in ((*(("auto",) if auto else ()), *choices)))
-        also = " or a function" if function else ""
-        raise ValueError(f"{name} must be one of {listed}{also}, got {value!r}")
-
-
-def values(
-    name: str, given: Any, allowed: Callable[[float], bool], rule: str, *, empty: bool = False
-) -> tuple[float, ...]:
-    """One number or a sequence of numbers, each checked."""
-    items = (given,) if is_number(given) else given
-    if (
-        not is_listed(items)
-        or not (empty or len(items))
-        or not all(is_number(v) and allowed(v) for v in items)
-    ):
-        raise ValueError(f"{name} must be a number or a sequence of numbers, each {rule}, got {given!r}")
-    return tuple(float(v) for v in items)

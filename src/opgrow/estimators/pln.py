@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_integer, check_number
 from ..growth import methods
 from ..growth.methods.pln import PLNSettings
 from ..training.settings import TuningSettings
-from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
+from .base import GrowingEstimator
+from .classifier import GrowingClassifier
+from .documentation import documentation
 from .listeners import Callback
-from .parameters import check_integer, check_number, documentation, n_threads
+from .parameters import ClassWeight, Folder, RandomState, n_threads
+from .registry import listed
+from .regressor import GrowingRegressor
 from .translation import criterion_of
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 
 
-class PLNEstimator(GrowingEstimator):
+class PLNEstimator(GrowingEstimator[PLNSettings]):
     """The parameters of PLN and what they mean."""
 
     def __init__(
@@ -43,15 +48,35 @@ class PLNEstimator(GrowingEstimator):
         n_jobs: int | None = None,
         max_parameters: int | None = None,
         max_seconds: float | None = None,
-        checkpoint_dir: Any = None,
+        checkpoint_dir: Folder = None,
         checkpoint_seconds: float = 60.0,
         callbacks: Sequence[Callback] | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
-        for name, value in locals().items():
-            if name != "self":
-                setattr(self, name, value)
+        self.n_min = n_min
+        self.n_step = n_step
+        self.max_neurons = max_neurons
+        self.max_layers = max_layers
+        self.block_threshold = block_threshold
+        self.layer_threshold = layer_threshold
+        self.ridge = ridge
+        self.alpha = alpha
+        self.mu = mu
+        self.admm_iterations = admm_iterations
+        self.criterion = criterion
+        self.target = target
+        self.validation_fraction = validation_fraction
+        self.standardize = standardize
+        self.device = device
+        self.n_jobs = n_jobs
+        self.max_parameters = max_parameters
+        self.max_seconds = max_seconds
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_seconds = checkpoint_seconds
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.random_state = random_state
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -85,7 +110,7 @@ class PLNEstimator(GrowingEstimator):
         return translate(self, classification)
 
 
-def translate(p: Any, classification: bool) -> PLNSettings:
+def translate(p: PLNEstimator, classification: bool) -> PLNSettings:
     """Check an estimator's parameters and translate them."""
     for name in ("n_min", "n_step", "max_neurons", "max_layers", "admm_iterations"):
         check_integer(name, getattr(p, name), 1)
@@ -137,19 +162,74 @@ _TEXTS = {
 }
 
 
-def _text(name: str, base: type[PLNEstimator]) -> str:
-    return documentation(_SUMMARY, name, base.__init__, "n_min=20, n_step=10", _TEXTS)
+def _text(name: str, init: Callable[..., None]) -> str:
+    return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
 
 
-class _Classifier(ClassifierFace, PLNEstimator):
-    __init__ = with_class_weight(PLNEstimator.__init__)
+class _Classifier(GrowingClassifier[PLNSettings], PLNEstimator):
+    def __init__(
+        self,
+        *,
+        n_min: int = 40,
+        n_step: int = 20,
+        max_neurons: int = 300,
+        max_layers: int = 8,
+        block_threshold: float = 1e-4,
+        layer_threshold: float = 1e-4,
+        ridge: float = 1.0,
+        alpha: float = 1.0,
+        mu: float = 1.0,
+        admm_iterations: int = 500,
+        criterion: str = "auto",
+        target: float | None = None,
+        validation_fraction: float = 0.2,
+        standardize: bool = True,
+        class_weight: ClassWeight = None,
+        device: str = "auto",
+        n_jobs: int | None = None,
+        max_parameters: int | None = None,
+        max_seconds: float | None = None,
+        checkpoint_dir: Folder = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_min=n_min,
+            n_step=n_step,
+            max_neurons=max_neurons,
+            max_layers=max_layers,
+            block_threshold=block_threshold,
+            layer_threshold=layer_threshold,
+            ridge=ridge,
+            alpha=alpha,
+            mu=mu,
+            admm_iterations=admm_iterations,
+            criterion=criterion,
+            target=target,
+            validation_fraction=validation_fraction,
+            standardize=standardize,
+            device=device,
+            n_jobs=n_jobs,
+            max_parameters=max_parameters,
+            max_seconds=max_seconds,
+            checkpoint_dir=checkpoint_dir,
+            checkpoint_seconds=checkpoint_seconds,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
 
 
+@listed
 class PLNClassifier(_Classifier):
-    __doc__ = _text("PLNClassifier", _Classifier)
+    __doc__ = _text("PLNClassifier", _Classifier.__init__)
     _method = methods.PLN
 
 
-class PLNRegressor(RegressorFace, PLNEstimator):
-    __doc__ = _text("PLNRegressor", PLNEstimator)
+@listed
+class PLNRegressor(GrowingRegressor[PLNSettings], PLNEstimator):
+    __doc__ = _text("PLNRegressor", PLNEstimator.__init__)
     _method = methods.PLN

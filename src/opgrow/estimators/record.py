@@ -30,7 +30,6 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
 
-from .. import estimators
 from ..common.checksums import is_sealed
 from ..common.version import __version__
 from ..growth.events import GrowthStep
@@ -39,6 +38,7 @@ from ..network import NORMALIZATIONS, Block, Layer, Network
 from ..network.tensors import from_tensors
 from ..operators import OperatorSet, registered
 from ..training.scores import Score
+from .registry import ESTIMATORS
 
 __all__ = ["FORMAT", "MAX_TEXT", "check_tensors", "describe", "parse", "restore"]
 
@@ -58,7 +58,6 @@ MAX_LAYERS, MAX_BLOCKS = 1000, 10_000
 _MAX_DEPTH = 20
 #: Characters of a class label at most, and of all of them, each as long as the longest: so numpy stores them.
 _MAX_LABEL, _MAX_LABELS = 1 << 16, 1 << 24
-ESTIMATORS: dict[str, type] = {name: getattr(estimators, name) for name in estimators.__all__}
 
 #: Parameters that mean nothing elsewhere: no fit may write to a folder because a file says so.
 _OF_THIS_MACHINE = ("checkpoint_dir",)

@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..common.team import current
-from ..training.scores import CRITERIA, Loss
-from ..training.settings import TuningSettings
-from .parameters import (
+from ..common.checks import (
     check_choice,
     check_integer,
     check_number,
+    check_numbers,
     is_auto,
     is_integer,
     is_listed,
-    values,
 )
+from ..common.team import current
+from ..training.scores import CRITERIA, Loss
+from ..training.settings import Optimizer, TuningSettings
 
-__all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "sized_of", "tuning_of"]
+__all__ = [
+    "DecisionParameters",
+    "TuningParameters",
+    "criterion_of",
+    "dropouts_of",
+    "fine_tuning_of",
+    "loss_of",
+    "sized_of",
+    "tuning_of",
+]
 
 
-def criterion_of(p: Any, classification: bool) -> str:
+class DecisionParameters(Protocol):
+    """What decides growth."""
+
+    criterion: str
+
+
+class TuningParameters(DecisionParameters, Protocol):
+    """The parameters of back-propagation."""
+
+    loss: Loss
+    learning_rates: Sequence[float]
+    epochs: Sequence[int]
+    patience: int | None
+    batch_size: int | str
+    dropout: float | Sequence[float]
+    input_dropout: float
+    weight_decay: str | float
+    max_norm: float | None
+    optimizer: Optimizer
+    fine_tune_epochs: int
+    fine_tune_learning_rate: float
+
+
+def criterion_of(p: DecisionParameters, classification: bool) -> str:
     """What decides growth."""
     criterion = ("brier" if classification else "loss") if is_auto(p.criterion) else p.criterion
     check_choice("criterion", criterion, tuple(CRITERIA) if classification else ("loss",), auto=True)
     return criterion
 
 
-def loss_of(p: Any, classification: bool) -> Loss:
+def loss_of(p: TuningParameters, classification: bool) -> Loss:
     """The loss that tuning minimises."""
     loss = ("cross_entropy" if classification else "mse") if is_auto(p.loss) else p.loss
     if not callable(loss):
@@ -39,12 +72,12 @@ def loss_of(p: Any, classification: bool) -> Loss:
     return loss
 
 
-def dropouts_of(p: Any) -> tuple[float, ...]:
+def dropouts_of(p: TuningParameters) -> tuple[float, ...]:
     """The values of dropout to choose from."""
-    return values("dropout", p.dropout, lambda v: 0 <= v < 1, "in [0, 1)")
+    return check_numbers("dropout", p.dropout, lambda v: 0 <= v < 1, "in [0, 1)")
 
 
-def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
+def tuning_of(p: TuningParameters, loss: Loss, n_threads: int) -> TuningSettings:
     """Schedule and regularisation, with the first dropout; `sized_of` has the rest."""
     if not is_auto(p.batch_size):
         check_integer("batch_size", p.batch_size, 1, " or 'auto'")
@@ -71,9 +104,11 @@ def tuning_of(p: Any, loss: Loss, n_threads: int) -> TuningSettings:
     )
 
 
-def _schedule_of(p: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    rates = values("learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0", empty=True)
-    epochs = tuple(p.epochs) if is_listed(p.epochs) else (p.epochs,)
+def _schedule_of(p: TuningParameters) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    rates = check_numbers(
+        "learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0", empty=True
+    )
+    epochs: tuple[Any, ...] = tuple(p.epochs) if is_listed(p.epochs) else (p.epochs,)
     if not all(is_integer(e) and e >= 0 for e in epochs):
         raise ValueError(f"epochs must be a sequence of integers of at least 0, got {p.epochs!r}")
     if len(rates) != len(epochs):
@@ -83,7 +118,7 @@ def _schedule_of(p: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
     return rates, tuple(int(e) for e in epochs)
 
 
-def fine_tuning_of(p: Any, tuning: TuningSettings) -> TuningSettings:
+def fine_tuning_of(p: TuningParameters, tuning: TuningSettings) -> TuningSettings:
     """Settings of the final tuning, from those of the others."""
     check_integer("fine_tune_epochs", p.fine_tune_epochs, 0)
     check_number("fine_tune_learning_rate", p.fine_tune_learning_rate, 0.0, 1e6)
@@ -91,7 +126,7 @@ def fine_tuning_of(p: Any, tuning: TuningSettings) -> TuningSettings:
     return replace(tuning, learning_rates=rates, epochs=epochs)
 
 
-def sized_of(p: Any, n_rows: int) -> dict[str, Any]:
+def sized_of(p: TuningParameters, n_rows: int) -> dict[str, Any]:
     """What depends on the number of training rows: the weight decay, and the size of a mini-batch."""
     decay = 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)
     # Few rows need many steps; from many rows, larger batches learn as much in less time.

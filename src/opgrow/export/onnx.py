@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..common.atomic import check_suffix
+from ..common.checks import check_flag
 from ..common.extras import require
 from ..common.version import __version__
-from ..estimators.parameters import check_flag
 from ..network import Network
 from .checks import check_exportable, check_single_precision
 from .measuring import (

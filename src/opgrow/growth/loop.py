@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from .events import (
     StepFinished,
     StopGrowth,
 )
+from .footprints import Footprint
 
 __all__ = [
     "GrownLayer",
@@ -52,10 +53,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Method:
-    """A method's name and the class that runs it; a family adds what its members differ in."""
+    """A method's name and the class that runs it; a family adds what its members differ in.
+
+    Attributes
+    ----------
+    sources : whether it grows from rows that are read in chunks
+    ranks : whether several processes can grow a network together
+    """
 
     name: str
     growth: type[Growth]
+    sources: bool = field(default=False, kw_only=True)
+    ranks: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +123,8 @@ class Growth(ABC):
 
     #: Whether the head sees all layers, and not only the last.
     broad: ClassVar[bool] = False
+    #: How much its networks and their growth take at most.
+    footprint: ClassVar[type[Footprint[Any, Any]]]
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from ...network import Block, Layer, Linear
 from ...operators import PERCEPTRON, OperatorSet
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
+from ..footprints.bls import BroadFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
@@ -114,6 +115,7 @@ class BroadGrowth(Growth):
     """Growth of feature and enhancement nodes at the same time."""
 
     broad = True
+    footprint = BroadFootprint
     settings: BroadSettings
 
     def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:

@@ -6,7 +6,7 @@ A layer grows block by block: search the operators of a new block, tune it, deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
 
@@ -20,6 +20,7 @@ from ...training.settings import TuningSettings
 from ..backends import Backend
 from ..checkpoints import Journal
 from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
+from ..footprints.blocks import BlockFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
 
@@ -38,6 +39,8 @@ class BlockMethod(Method):
 
     search_every_block: bool
     tune_blocks: bool
+    sources: bool = field(default=True, kw_only=True)
+    ranks: bool = field(default=True, kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,7 @@ class _Grown:
 class BlockGrowth(Growth):
     """Growth of layers block by block."""
 
+    footprint = BlockFootprint
     method: BlockMethod
     settings: BlockSettings
 

@@ -25,6 +25,7 @@ from ...network import Block, Layer, Linear, Network
 from ...operators import OperatorSet
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
+from ..footprints.pln import PLNFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]
@@ -86,6 +87,7 @@ class _Solution:
 class PLNGrowth(Growth):
     """Growth of layers by random neurons beside the structured ones."""
 
+    footprint = PLNFootprint
     settings: PLNSettings
     head: Linear | None
 

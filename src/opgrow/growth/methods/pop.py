@@ -54,6 +54,7 @@ from ..events import (
     PhaseStarted,
     PopulationEpochFinished,
 )
+from ..footprints.layers import LayerFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
 from ..search import Candidate
 
@@ -96,6 +97,7 @@ class POPSettings(GrowthSettings):
 class POPGrowth(Growth):
     """Growth by whole layers."""
 
+    footprint = LayerFootprint
     method: POPMethod
     settings: POPSettings
 

@@ -1,0 +1,131 @@
+"""What the classifiers of all families share: how they are fitted, and how they predict classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..common.team import current
+from ..network import Network
+from ..rows.chunks.sources import Source
+from ..rows.preparation import in_units, one_hot
+from ..training.scores import probabilities
+from .base import Settings
+from .fit_data import FitData, check_classes
+from .fitting import Fit
+from .inputs import check_eval_set, check_rows
+from .memory_rows import MemoryRows
+from .parameters import check_common, class_weights
+from .prediction import network_outputs
+from .publishing import PublishingEstimator
+from .source_rows import SourceRows
+from .streaming import as_source, targets_of
+
+__all__ = ["GrowingClassifier"]
+
+
+class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
+    """Fits and predicts classes. A family's classifiers have ``class_weight`` beside its parameters."""
+
+    class_weight: Mapping[Any, float] | str | None
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+        """Grow a network that classifies.
+
+        Parameters
+        ----------
+        X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        eval_set : pair (X, y), optional
+            Validation data; replaces the split of ``validation_fraction``.
+        """
+        current().together(partial(check_common, self))
+        source = as_source(self, X, y, sample_weight)
+        data: FitData
+        if source is not None:
+            data = SourceRows(self, source, eval_set, classification=True)
+        else:
+            data = self._rows(X, y, sample_weight, eval_set)
+        Fit(self, data).run()
+        assert data.classes is not None
+        self.classes_ = data.classes
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> MemoryRows:
+        """Check arrays; their targets become one column for each class."""
+        team = current()
+        x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
+        weight = in_units(weight, team)
+        team.together(partial(check_classification_targets, y))
+        classes, codes = team.classes(*np.unique(y, return_inverse=True))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
+            )
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, classes, codes, team.add)
+        held = team.together(partial(check_eval_set, self, eval_set))
+        validation = None
+        if held is not None:
+            team.together(partial(check_classes, held[1], classes))
+            validation = held[0], one_hot(np.searchsorted(classes, held[1]), len(classes))
+        return MemoryRows(self, x, one_hot(codes, len(classes)), weight, (classes, codes), validation)
+
+    def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(target.shape[1]), np.ones(target.shape[1])
+
+    def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
+        return probabilities(loss, network_outputs(network, x, self.device))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """How much speaks for each class: the outputs of the network, from which probabilities are made.
+
+        They are logits, or, where the network was grown with squared error as its loss, estimates of the
+        targets 0 and 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a source
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            `predict` returns the class with the largest output. For two classes, an array of shape
+            (n_samples,): the output of the second class minus that of the first, which is positive where
+            `predict` returns the second.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from opgrow import HeMLRNClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
+        >>> clf.decision_function(X[:2]).argmax(axis=1)
+        array([0, 0])
+        """
+        outputs = self._outputs(X).astype(np.float64)
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of shape (n_samples, n_classes)."""
+        outputs = self._outputs(X)
+        return probabilities(self.loss_, outputs)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each sample: the first of the largest in `predict_proba`."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on rows and their classes, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        return super().score(X, y, sample_weight)

@@ -1,0 +1,199 @@
+"""One fit, from checked data to the network: the same path for arrays and sources, alone and on ranks.
+
+A fit takes its data, opens the folder of its checkpoints if it has one, divides the rows among networks,
+grows these side by side, averages them, lets a student learn from the average where the family asks for one,
+and tells the network the constants of the data.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..common.team import current
+from ..common.threads import run_all
+from ..growth.backends import Backend
+from ..growth.checkpoints import Identity, NoFolder, kept_seed
+from ..growth.checkpoints.fingerprints import texts
+from ..growth.events import FitFinished, FitStarted, GrowthStep
+from ..growth.loop import GrowthSettings
+from ..network import Network
+from ..network.average import average
+from ..rows.problem import Problem
+from .base import GrowingEstimator, NetworkSize
+from .fit_data import FitData
+from .listeners.base import Callback, check_callbacks
+from .listeners.budget import budgets
+from .side_by_side import Listeners, listening
+
+__all__ = ["Fit"]
+
+#: Parameters that say where and how a network grows, and not which.
+_NOT_OF_THE_NETWORK = (
+    "callbacks",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+
+class Fit:
+    """One fit of an estimator to its data, on this rank.
+
+    Attributes
+    ----------
+    estimator : as the user has set it; family : as it grows from such data
+    team : the ranks of the fit; engine : what computes on all of them
+    seed : of all random numbers
+    """
+
+    engine: Backend
+    folder: NoFolder
+    listeners: Listeners
+    n_networks: int
+
+    def __init__(self, estimator: GrowingEstimator[Any], data: FitData) -> None:
+        self.estimator, self.data, self.team = estimator, data, current()
+        self.family = data.family(estimator)
+        budget = budgets(estimator.max_parameters, estimator.max_seconds)
+        self.callbacks = [*check_callbacks(estimator.callbacks), *budget]
+        bounds = [c.max_parameters for c in self.callbacks if c.max_parameters is not None]
+        settings: GrowthSettings = self.family._settings(data.classification)
+        self.settings = replace(settings, max_parameters=min(bounds, default=None))
+        self.loss = _name(self.settings)
+        self.team.begin(self.family, data.n_features, data.n_targets)
+        self.seed = self._choose_seed()
+        self.histories: dict[int, list[GrowthStep]] = {}
+
+    def run(self) -> None:
+        """Grow the network and hand it, with its history, to the estimator."""
+        data, n_threads = self.data, self.settings.n_threads
+        data.survey(self.seed, n_threads)
+        own = data.backend(n_threads)
+        self.engine = self.team.backend(own)
+        with self._open_folder(type(own).__name__) as self.folder:
+            self.n_networks = data.divide(self.seed, self.engine)
+            self.estimator.network_ = self._grow()
+        self.estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
+        self.estimator.loss_, self.estimator.sample_ = self.loss, data.sample
+
+    def _choose_seed(self) -> int:
+        """The seed of the estimator, or that of the fit which is resumed."""
+        random_state, folder = self.estimator.random_state, self.estimator.checkpoint_dir
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        if folder is not None and random_state is None:
+            saved = kept_seed(folder)
+            seed = seed if saved is None else saved
+        return self.team.same_number(seed)
+
+    def _open_folder(self, backend: str) -> AbstractContextManager[NoFolder]:
+        """The folder of checkpoints, which recognises this fit by everything that decides its network."""
+        estimator = self.estimator
+        if estimator.checkpoint_dir is None:
+            return nullcontext(NoFolder())
+        parameters = estimator.get_params(deep=False).items()
+        identity = Identity(
+            type(estimator).__name__,
+            f"{backend}{self.team.mark}",
+            texts({name: value for name, value in parameters if name not in _NOT_OF_THE_NETWORK}),
+            self.data.fingerprints(),
+            self.seed,
+            estimator.random_state is None,
+        )
+        return self.team.checkpoint(estimator.checkpoint_dir, estimator.checkpoint_seconds, identity)
+
+    def _grow(self) -> Network:
+        """Grow the networks; several become their average, or a student that learns from it."""
+        family, elapsed = self.family, self.folder.elapsed_before
+        follows = family._student_follows(self.settings.max_parameters)
+        started = time.perf_counter() - elapsed
+        with listening(self._audience(), self.n_networks) as self.listeners:
+            parameters = {k: v for k, v in family.get_params(deep=False).items() if k != "callbacks"}
+            name = type(family).__name__
+            self.listeners.hear_all(FitStarted(name, parameters, self.n_networks, follows, elapsed))
+            network = self._grow_average(follows)
+            student = family._student(self.settings, NetworkSize.of(network))
+            if student is not None:
+                self.listeners.begin_student()
+                problem = self.data.distilled(network, self.loss)
+                network = self._grow_network(self.n_networks, problem, student, self.engine)
+            self.data.finish(network)
+            self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
+        return network
+
+    def _audience(self) -> list[Callback]:
+        if self.team.rank > 0:  # they hear from rank 0 when to stop
+            return []
+        if not self.estimator.verbose:
+            return self.callbacks
+        from .listeners.progress import Progress
+
+        return [*self.callbacks, Progress()]
+
+    def _grow_average(self, student_follows: bool) -> Network:
+        """Grow the networks side by side; several become their average."""
+        engine, n_at_once, settings = self.engine, 1, self.settings
+        if self.n_networks > 1:
+            engine, n_at_once, n_threads = self.engine.beside(self.n_networks)
+            settings = settings.with_threads(n_threads)
+        if student_follows:
+            settings = replace(settings, max_parameters=None)
+        tasks = [
+            partial(self._grow_member, number, self.family._member(settings, number, self.n_networks), engine)
+            for number in range(self.n_networks)
+        ]
+        grown = [network for network in run_all(tasks, n_at_once) if network is not None]
+        return grown[0] if len(grown) == 1 else average(grown)
+
+    def _grow_member(self, number: int, settings: GrowthSettings, engine: Backend) -> Network | None:
+        """Grow one of the networks of an average; None where a callback has stopped them all before."""
+        with engine.member():  # others may wait for it, also if it never begins
+            if number > 0 and self.listeners.stopped is not None:
+                return None
+            problem = self.data.problem(number)
+            most = settings.max_parameters
+            if most is not None:
+                most = _share(most, self.n_networks, problem.n_outputs)
+            return self._grow_network(number, problem, replace(settings, max_parameters=most), engine)
+
+    def _grow_network(
+        self, number: int, problem: Problem, settings: GrowthSettings, engine: Backend
+    ) -> Network:
+        method, member = self.family._method, number + 1
+        seed = self.seed if number == 0 else _seed_of_member(self.seed, number)
+        growth = method.growth(
+            problem,
+            method,
+            self.family._complete(settings, problem),
+            seed,
+            partial(self.listeners.hear, member),
+            engine,
+            self.folder.journal(f"network{member:02d}"),
+        )
+        network = growth.run()
+        engine.forget(problem)
+        self.histories[number] = [replace(step, member=member) for step in growth.steps]
+        return network
+
+
+def _name(settings: GrowthSettings) -> str:
+    """The name of the loss that a network is grown for."""
+    loss = settings.fine_tuning.loss
+    return "custom" if callable(loss) else loss
+
+
+def _seed_of_member(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def _share(max_parameters: int, n_networks: int, n_outputs: int) -> int:
+    """Parameters of each network so that their average has no more; it has the biases of the head once."""
+    return (max_parameters - n_outputs) // n_networks + n_outputs

@@ -1,0 +1,136 @@
+"""What leaves an estimator: plans of fits, model files, exports to ONNX and C, reports and drawings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .base import Settings
+from .prediction import PredictingEstimator
+
+if TYPE_CHECKING:
+    from ..export import ExportCheck
+    from ..report import Drawing
+    from .resources import Plan
+
+__all__ = ["PublishingEstimator"]
+
+
+class PublishingEstimator(PredictingEstimator[Settings]):
+    """An estimator that says what a fit would take, and writes what it has grown."""
+
+    def plan(self, n_rows: int, n_features: int, n_outputs: int = 2) -> Plan:
+        """What `fit` would do with data of these sizes and the memory that it would take; nothing is fitted.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        n_outputs : int, default=2
+            Classes, or targets of a regressor.
+
+        Returns
+        -------
+        Plan
+            Rows, networks, parameters at most, and the bytes of data and growth.
+
+        Examples
+        --------
+        >>> from opgrow import PLNClassifier
+        >>> plan = PLNClassifier().plan(n_rows=1000, n_features=10, n_outputs=3)
+        >>> plan.n_rows, plan.n_held, plan.n_parameters
+        (800, 200, 633903)
+        """
+        from .resources import plan_fit
+
+        return plan_fit(self, n_rows, n_features, n_outputs)
+
+    def save(self, path: str | os.PathLike[str], *, sample: bool = True) -> None:
+        """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+        sample : bool, default=True
+            False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
+            themselves.
+        """
+        from .files import save
+
+        save(self, path, sample=sample)
+
+    def export_onnx(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        float16: bool = False,
+        input_type: str = "float32",
+        calibration: Any = None,
+        min_agreement: float = 0.99,
+    ) -> ExportCheck:
+        """Write the fitted model as an ONNX file; see `opgrow.export_onnx`, which this calls.
+
+        Parameters
+        ----------
+        path : str or path-like
+        float16 : bool, default=False
+            Store the weights in half precision: half the file.
+        input_type : {"float32", "float64"}, default="float32"
+            Type of the model's input; "float64" where features have large means and small deviations.
+        calibration : array-like of shape (n_samples, n_features), optional
+            Rows on which the file is compared with this model.
+        min_agreement : float, default=0.99
+            Below this agreement, nothing is written.
+        """
+        from ..export import export_onnx
+
+        options: dict[str, Any] = {"calibration": calibration, "min_agreement": min_agreement}
+        return export_onnx(self, path, float16=float16, input_type=input_type, **options)
+
+    def export_c(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        weights: str = "float32",
+        arithmetic: str = "float",
+        name: str | None = None,
+        calibration: Any = None,
+        min_agreement: float = 0.99,
+    ) -> ExportCheck:
+        """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
+        from ..export import export_c
+
+        options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
+        return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
+
+    def report(self, path: str | os.PathLike[str], X_test: Any = None, y_test: Any = None) -> None:
+        """Write a page on what was grown, how it grew, how good it is and what it costs.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The HTML file to write; it needs nothing else, and no network.
+        X_test, y_test : rows that were not learned from, optional
+            Without them, the page cannot say how good the model is.
+        """
+        from ..report import write_report
+
+        write_report(self, path, X_test, y_test)
+
+    def plot(self) -> Drawing:
+        """A drawing of the fitted network: notebooks show it, and its ``save("network.svg")`` writes it."""
+        from ..report.page import draw_estimator
+
+        return draw_estimator(self)
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._drawn()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # scikit-learn's diagram can be turned off
+            bundle["text/html"] += self._drawn()
+        return bundle
+
+    def _drawn(self) -> str:
+        """What notebooks show below scikit-learn's diagram."""
+        return self.plot()._repr_html_() if hasattr(self, "network_") else ""

@@ -1,0 +1,107 @@
+"""What the regressors of all families share: how they are fitted, and how they predict numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from ..common.team import current
+from ..network import Network
+from ..rows.chunks.sources import Source
+from ..rows.preparation import as_array, as_numbers, in_units, moments
+from .base import Settings
+from .fit_data import FitData
+from .fitting import Fit
+from .inputs import check_eval_set, check_rows
+from .memory_rows import MemoryRows
+from .parameters import check_common
+from .prediction import network_outputs
+from .publishing import PublishingEstimator
+from .source_rows import SourceRows
+from .streaming import as_source, targets_of
+
+__all__ = ["GrowingRegressor"]
+
+
+class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
+    """Fits and predicts one or several numeric targets."""
+
+    n_targets_: int
+    single_target_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Self:
+        """Grow a network for one or several numeric targets.
+
+        Parameters
+        ----------
+        X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
+            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+        eval_set : pair (X, y), optional
+            Validation data; replaces the split of ``validation_fraction``.
+        """
+        current().together(partial(check_common, self))
+        source = as_source(self, X, y, sample_weight)
+        data: FitData
+        if source is not None:
+            data = SourceRows(self, source, eval_set, classification=False)
+        else:
+            data = self._rows(X, y, sample_weight, eval_set)
+        Fit(self, data).run()
+        assert data.n_targets is not None
+        self.n_targets_, self.single_target_ = data.n_targets, data.single_target
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> MemoryRows:
+        """Check arrays; their targets become columns of numbers."""
+        team = current()
+        x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
+        held = team.together(partial(check_eval_set, self, eval_set))
+        weight = in_units(weight, team)
+        target = team.together(partial(as_numbers, y))
+        validation = None
+        if held is not None:
+            validation = held[0], team.together(partial(_as_many, held[1], target.shape[1]))
+        data = MemoryRows(self, x, target, weight, None, validation)
+        data.single_target = np.ndim(y) == 1
+        return data
+
+    def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return moments(target, weight, "y", ranks=current())
+
+    def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
+        return network_outputs(network, x, self.device)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets, of the shape that y had in `fit`."""
+        outputs = self._outputs(X).astype(np.float64)
+        return outputs[:, 0] if self.single_target_ else outputs
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R2 on rows and their targets, or on a source, which has both."""
+        if isinstance(X, Source) and y is None:
+            y, sample_weight = targets_of(X)
+        predicted, y = self.predict(X), as_array(y)
+        largest = np.abs(predicted).max(initial=0.0)
+        if largest > 1e100 or 0 < largest < 1e-100:  # whose squares overflow or vanish; R2 has no unit
+            unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+            predicted, y = predicted / unit, np.asarray(y, np.float64) / unit
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+
+def _as_many(y: np.ndarray, n_targets: int) -> np.ndarray:
+    """The targets of an eval_set, which are as many as those of the training rows."""
+    target = as_numbers(y, "eval_set")
+    if target.shape[1] != n_targets:
+        raise ValueError(f"eval_set has {target.shape[1]} targets, but y has {n_targets}")
+    return target
