@@ -30,8 +30,8 @@ from networks import randomized
 from opgrow import Block, Layer, Network, estimators
 from opgrow.common.checksums import seal, tensors_in
 from opgrow.estimators import files as persistence
-from opgrow.estimators import record
-from opgrow.estimators.record import _STEP_FIELDS
+from opgrow.estimators import record_format, record_reading
+from opgrow.estimators.record_format import STEP_FIELDS
 from opgrow.growth.events import GrowthStep
 from opgrow.growth.search import Candidate
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
@@ -823,7 +823,7 @@ SPECIAL = {"score", "operator_set", "head_operators", "candidates", "curve"}
 def full_step() -> GrowthStep:
     """A step in which no plain field has its default value."""
     made = {str: "layer", int: 7, bool: True, float: 0.25}
-    plain = {name: made[kind] for name, (kind, _) in _STEP_FIELDS.items()}
+    plain = {name: made[kind] for name, (kind, _) in STEP_FIELDS.items()}
     candidates = [
         Candidate(PERCEPTRON, 1.0, 0.5, 0.25, 0.125),
         Candidate(PERCEPTRON, 1.0, 0.0, 0.25, 0.125, head_operators=RELU),
@@ -834,9 +834,9 @@ def full_step() -> GrowthStep:
 
 def test_every_field_of_a_step_is_saved(tmp_path: Path) -> None:
     """A field of a new type needs its own lines in `opgrow.estimators.record`."""
-    assert {field.name for field in dataclasses.fields(GrowthStep)} == set(_STEP_FIELDS) | SPECIAL
+    assert {field.name for field in dataclasses.fields(GrowthStep)} == set(STEP_FIELDS) | SPECIAL
     estimator = fitted_with(plain_network)
-    optional = {name: None for name, (_, null) in _STEP_FIELDS.items() if null}
+    optional = {name: None for name, (_, null) in STEP_FIELDS.items() if null}
     assert "improvement" in optional
     bare = dataclasses.replace(full_step(), **optional, operator_set=None, head_operators=None)
     estimator.history_ = [full_step(), bare]
@@ -943,15 +943,15 @@ def test_every_public_name_is_there_and_importing_the_command_line_is_light() ->
 
 def test_a_description_is_bounded_before_it_is_parsed(fitted: Any, path: Path, monkeypatch: Any) -> None:
     description, tensors = contents(path)
-    description["ignored"] = "x" * record.MAX_TEXT
+    description["ignored"] = "x" * record_format.MAX_TEXT
     rewrite(path, json.dumps(description), tensors)
     refuse = SimpleNamespace(loads=lambda *_, **__: pytest.fail("it was parsed"))
-    monkeypatch.setattr(record, "json", refuse)
-    assert_refused_in_one_sentence(path, f"and {record.MAX_TEXT} are allowed")
+    monkeypatch.setattr(record_reading, "json", refuse)
+    assert_refused_in_one_sentence(path, f"and {record_format.MAX_TEXT} are allowed")
 
 
 def test_what_could_not_be_read_is_not_written(fitted: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(record, "MAX_TEXT", 1000)
+    monkeypatch.setattr(persistence, "MAX_TEXT", 1000)
     with pytest.raises(ValueError, match="a file holds 1000: shorten the names"):
         fitted.save(tmp_path / "model.safetensors")
     assert list(tmp_path.iterdir()) == []
@@ -965,10 +965,10 @@ def test_layers_and_blocks_are_bounded_before_blocks_are_made(
     layer = description["layers"][0]
     many = [layer] * 1001 if what == "layers" else [layer[:1] * 10_001]
     rewrite(path, description | {"layers": many}, tensors)
-    monkeypatch.setattr(record, "Block", lambda *_, **__: pytest.fail("it was made"))
+    monkeypatch.setattr(record_reading, "Block", lambda *_, **__: pytest.fail("it was made"))
     assert_refused_in_one_sentence(path, rf"has \d+ {what}, and a model file holds at most \d+")
     monkeypatch.undo()
-    monkeypatch.setattr(record, constant, 0)
+    monkeypatch.setattr(record_format, constant, 0)
     with pytest.raises(ValueError, match=f"{what}, and a model file holds at most 0"):
         fitted.save(path.with_name("other.safetensors"))
     assert list(path.parent.iterdir()) == [path]

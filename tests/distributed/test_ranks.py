@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,10 +130,8 @@ def test_mistakes_of_one_rank_are_told_to_all(found: Found) -> None:
         "the ranks differ in parameters of the estimator: rank 0 has ridge=1.0, and rank 1 ridge=2.0"
     )
     assert said["labels"] == "the classes of all ranks must be of one type, got str, int"
-    assert (
-        said["method"]
-        == "PLNClassifier cannot grow on several ranks: HeMLGOP, HoMLGOP, HeMLRN and HoMLRN can"
-    )
+    able = said["method"].removeprefix("PLNClassifier cannot grow on several ranks: ").removesuffix(" can")
+    assert set(re.split(", | and ", able)) == {"HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"}
     assert said["folder"].startswith("rank 0: checkpoint_dir must be a folder, and ")
     assert said["chunks"].endswith("rank 0 has memory_limit=None, and rank 1 memory_limit=1000")
     assert said["far"].startswith("rank 1: X or eval_set has values that are too far from the others")

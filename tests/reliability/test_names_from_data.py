@@ -31,7 +31,7 @@ from opgrow.cli import app
 from opgrow.common.texts import plain_console, printable
 from opgrow.estimators import files as persistence
 from opgrow.estimators.listeners.progress import growth_table
-from opgrow.estimators.record import _operator_set
+from opgrow.estimators.record_reading import tried_operators
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
 from opgrow.rows.tables import Table, TableEncoder
@@ -60,8 +60,8 @@ def fitted(names: list[str]) -> Any:
     model = HeMLRNClassifier(n_min=6, n_estimators=1, max_layers=1, fine_tune_epochs=1, random_state=0)
     model.fit(x, np.array(names, dtype=object)[codes].astype(str))
     # Operators of the history need not be registered, so their names come from anywhere, too.
-    history = [replace(step, operator_set=_operator_set(names[:3])) for step in model.history_]
-    model.history_ = [replace(history[0], operator_set=_operator_set(names[4:7])), *history]
+    history = [replace(step, operator_set=tried_operators(names[:3])) for step in model.history_]
+    model.history_ = [replace(history[0], operator_set=tried_operators(names[4:7])), *history]
     model.feature_names_in_ = np.array(names, dtype=object)
     return model, Table(dict(zip(names, x.T, strict=True))), codes
 

@@ -25,7 +25,11 @@ from ..common.atomic import check_suffix, check_writable, write_atomically, writ
 from ..common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from ..network.tensors import to_tensors
 from ..rows.tables import TableEncoder
-from . import record
+from .base import GrowingEstimator
+from .record import describe
+from .record_format import MAX_BLOCKS, MAX_TEXT
+from .record_reading import parse, restore
+from .record_tensors import check_tensors
 from .registry import ESTIMATORS
 
 __all__ = [
@@ -45,9 +49,9 @@ __all__ = [
 KEY = "opgrow"
 #: Bytes of the file's header at most; it holds the text, in which quotation marks take two, and the names and
 #: shapes of the tensors.
-_MAX_HEADER = 2 * record.MAX_TEXT
+_MAX_HEADER = 2 * MAX_TEXT
 #: Tensors of a file at most: seven for each block, and some of the network.
-_MAX_TENSORS = 7 * record.MAX_BLOCKS + 50
+_MAX_TENSORS = 7 * MAX_BLOCKS + 50
 #: Data types of tensors, as files and as numpy name them.
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
 #: Longest explanation of what is wrong with a file.
@@ -66,14 +70,14 @@ class ModelFile:
     library : the version of opgrow that wrote the file
     """
 
-    estimator: Any
+    estimator: GrowingEstimator[Any]
     encoder: TableEncoder | None
     target: str | None
     library: str
 
 
 def save(
-    estimator: Any,
+    estimator: GrowingEstimator[Any],
     path: str | os.PathLike[str],
     encoder: TableEncoder | None = None,
     *,
@@ -119,7 +123,7 @@ def save(
     if not sample:
         estimator = copy(estimator)
         estimator.sample_ = None
-    description = record.describe(estimator)
+    description = describe(estimator)
     if encoder is not None:
         _check_encoder(encoder, estimator.network_.n_inputs)
         description["table"] = encoder.to_dict()
@@ -135,15 +139,15 @@ def save(
 def packed(text: str, tensors: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of a model file: a JSON object as text, its checksum, and tensors."""
     sealed = seal(text, tensors_in(safetensors_numpy.save(dict(tensors))))
-    if len(sealed) > record.MAX_TEXT:
+    if len(sealed) > MAX_TEXT:
         raise ValueError(
             f"The description of this model has {len(sealed)} characters, and a file holds "
-            f"{record.MAX_TEXT}: shorten the names of its features or classes."
+            f"{MAX_TEXT}: shorten the names of its features or classes."
         )
     return safetensors_numpy.save(dict(tensors), metadata={KEY: sealed})
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
     """Read a model that an estimator's ``save``, ``save`` of this module or ``opgrow fit`` has written.
 
     No code in the file is run. Its predictions are those of the saved model, bit for bit.
@@ -169,7 +173,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Any, TableEncoder | None]:
+def read_model(path: str | os.PathLike[str]) -> tuple[GrowingEstimator[Any], TableEncoder | None]:
     """The estimator of a model file and, if there is one, its table encoder."""
     model = read(path)
     return model.estimator, model.encoder
@@ -224,9 +228,9 @@ def _read(path: Path) -> ModelFile:
     del content
     if is_sealed(text):
         _check(text, tensors)
-    data = record.parse(text)
-    record.check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
-    estimator = record.restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
+    data = parse(text)
+    check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
+    estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
     encoder = None
     if data.get("table") is not None:
         encoder = TableEncoder.from_dict(data["table"])
@@ -243,7 +247,7 @@ def _check(text: str, tensors: list[Tensor]) -> None:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    """A tensor of a file, of a type that `record` has accepted; bfloat16 becomes single precision."""
+    """A tensor of a file, of a type that `check_tensors` has accepted; bfloat16 becomes single precision."""
     _, dtype, shape, data = tensor
     if dtype != "BF16":
         return np.frombuffer(data, _TYPES[dtype]).reshape(shape)

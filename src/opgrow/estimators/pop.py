@@ -11,12 +11,8 @@ from .classifier import GrowingClassifier
 from .documentation import documentation
 from .layers import TEXTS, LayerEstimator
 from .registry import listed
-from .searching_layers import (
-    RememberingClassifier,
-    RememberingRegressor,
-    SearchingClassifier,
-    SearchingRegressor,
-)
+from .remembering_layers import RememberingClassifier, RememberingRegressor
+from .searching_layers import SearchingClassifier, SearchingRegressor
 
 __all__ = [
     "POPClassifier",
@@ -34,8 +30,8 @@ __all__ = [
 _REACH = 0.8
 _POP_TEXTS = TEXTS | {
     "loss": """{"auto", "mse", "cross_entropy"} or callable
-        What training descends. "auto" is "mse": the outputs are activated neurons, and no logits. For
-        their sake, regression scales its targets to [-0.8, 0.8].""",
+        The loss that training minimises. "auto" is "mse": the outputs are activated neurons, and no logits.
+        For their sake, regression scales its targets to [-0.8, 0.8].""",
 }
 _SUMMARIES = {
     "POP": "Progressive operational perceptrons: GOP neurons in hidden layers and head, operators by search.",

@@ -99,7 +99,7 @@ def expected_of(estimator: Any, calibration: Any) -> Expected | None:
         return None
     rows = np.asarray(rows, np.float64)
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(int))]
-    outputs = estimator._network_outputs(estimator.network_, rows).astype(np.float64)
+    outputs = estimator.network_.outputs(rows).astype(np.float64)
     known = np.isfinite(outputs).all(axis=1)  # what the estimator refuses need not agree
     if not known.any():
         raise ValueError("The calibration rows lead to values that are not finite: give typical inputs.")

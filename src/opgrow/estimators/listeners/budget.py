@@ -88,9 +88,9 @@ class MaxParameters(Callback):
 
 def budgets(max_parameters: Any, max_seconds: Any) -> list[Callback]:
     """The callbacks that an estimator's parameters stand for; None: no such budget."""
-    found: list[Callback] = []
+    callbacks: list[Callback] = []
     if max_parameters is not None:
-        found.append(MaxParameters(max_parameters))
+        callbacks.append(MaxParameters(max_parameters))
     if max_seconds is not None:
-        found.append(MaxSeconds(max_seconds))
-    return found
+        callbacks.append(MaxSeconds(max_seconds))
+    return callbacks

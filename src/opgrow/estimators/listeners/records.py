@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from copy import copy
 from os import PathLike
@@ -33,11 +34,12 @@ __all__ = ["MLflow", "TensorBoard"]
 _BATCH, _TEXT = 1000, 6000
 
 
-class Records(Callback):
+class Records(Callback, ABC):
     """Turns events into named numbers; a subclass says in `record` where these go."""
 
+    @abstractmethod
     def record(self, name: str, value: float, count: int) -> None:
-        raise NotImplementedError
+        """A point of a curve."""
 
     def on_fit_start(self, event: FitStarted) -> None:
         """Begin all counts anew."""
@@ -212,15 +214,17 @@ class MLflow(Records):
         if self._own:
             run = self._client.create_run(self._experiment_id(), run_name=event.estimator)
         self._run_id = run if isinstance(run, str) else run.info.run_id
-        given = {"estimator": event.estimator} | dict(event.parameters)
-        texts = [Param(name, str(value)[:_TEXT]) for name, value in given.items()]
+        parameters = {"estimator": event.estimator} | dict(event.parameters)
+        texts = [Param(name, str(value)[:_TEXT]) for name, value in parameters.items()]
         self._client.log_batch(self._run_id, params=texts)
 
     def _experiment_id(self) -> str:
         if self.experiment is None:
             return "0"
-        known = self._client.get_experiment_by_name(self.experiment)
-        return self._client.create_experiment(self.experiment) if known is None else known.experiment_id
+        experiment = self._client.get_experiment_by_name(self.experiment)
+        if experiment is None:
+            return self._client.create_experiment(self.experiment)
+        return experiment.experiment_id
 
     def record(self, name: str, value: float, count: int) -> None:
         """A point of a curve; points are sent when a step is over."""
