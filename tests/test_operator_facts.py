@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import opgrow
+from opgrow import operator_sets
 from opgrow.operators import FixedActivation, FixedNodal, register_activation, register_nodal, register_pool
 from opgrow.operators.registry import built_in, lookup
 
@@ -110,6 +111,17 @@ def test_triton_has_a_branch_for_every_operator(kind, last):
             assert codes[name] == lookup(kind, name).code
         branches = len(re.findall(rf"== {name.upper()}:", text))
         assert branches == (0 if name == last else 2), name  # the operator and its slope
+
+
+def test_the_guide_has_every_operator_of_the_paper():
+    page = (Path(__file__).parents[1] / "docs" / "growth.md").read_text()
+    rows = [re.split(r" *\| *", line)[1:-1] for line in page.splitlines() if line.startswith("| ")]
+    table = rows[[row[0] for row in rows].index("nodal") :][:8]
+    for column, kind in enumerate(KINDS):
+        cells = [row[2 * column] for row in table]
+        named = [name for cell in cells[1:] for name in cell.split(", ") if name and set(name) != {"-"}]
+        assert cells[0] == kind
+        assert set(named) == {getattr(operators, kind) for operators in operator_sets()}
 
 
 # --- what users state ---
