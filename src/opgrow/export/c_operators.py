@@ -57,4 +57,4 @@ def pool_function(operators: OperatorSet, scaled: bool) -> str:
 
 def with_terms(pool: str, term: str) -> str:
     """The body of a pool's function with a term for every PSI(i), in which {i} is the input."""
-    return textwrap.indent(re.sub(r"\bPSI\((\w+)\)", lambda match: term.format(i=match[1]), pool), "    ")
+    return textwrap.indent(re.sub(r"\bPSI\(([^()]*)\)", lambda match: term.format(i=match[1]), pool), "    ")
