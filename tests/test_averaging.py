@@ -17,7 +17,7 @@ from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.estimators.base import NetworkSize
 from opgrow.estimators.listeners import Callback
 from opgrow.estimators.presets import deepest, n_networks, preset_of, student_size, widest
-from opgrow.growth.backends import HostBackend
+from opgrow.growth.engine import NativeEngine
 from opgrow.network import Block, Layer, Network
 from opgrow.network.average import average, fold_rows, rows_between
 from opgrow.operators import OperatorSet
@@ -334,6 +334,6 @@ def test_nothing_grows_on_after_an_error():
 
 def test_every_problem_is_forgotten(monkeypatch):
     forgotten = []
-    monkeypatch.setattr(HostBackend, "forget", lambda self, problem: forgotten.append(problem.n_rows))
+    monkeypatch.setattr(NativeEngine, "forget", lambda self, problem: forgotten.append(problem.n_rows))
     classifier(distill=3).fit(X, Y)
     assert forgotten == [120, 120, 120, 150]

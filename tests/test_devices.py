@@ -7,7 +7,7 @@ import torch
 
 from opgrow import HeMLGOPClassifier
 from opgrow.growth import devices
-from opgrow.growth.backends import HostBackend
+from opgrow.growth.engine import NativeEngine
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "cuda:-1", "", None, 0, torch.device("cpu")])
@@ -52,7 +52,7 @@ def test_auto_takes_a_gpu_for_large_data_only(monkeypatch, there):
 
 
 def test_the_cpu_has_its_own_backend():
-    assert devices.choose_backend("cpu", 10**9, 2) == HostBackend(2)
+    assert devices.choose_engine("cpu", 10**9, 2) == NativeEngine(2)
 
 
 def test_a_network_grown_on_a_gpu_predicts_where_there_is_none(monkeypatch):

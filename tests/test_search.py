@@ -15,7 +15,7 @@ from opgrow.growth.search import SearchSettings, search
 from opgrow.network import NORM_EPSILON
 from opgrow.operators import register_nodal, unregister
 from opgrow.rows import search_sums as statistics
-from opgrow.rows.search_sums import Rows
+from opgrow.rows.memory import MemoryRows
 
 pytestmark = pytest.mark.cpu
 
@@ -33,7 +33,7 @@ def rows(n=90, p=0, seed=0, weighted=True):
     accepted = np.tanh(x @ rng.normal(size=(4, p))) + 0.1 * rng.normal(size=(n, p))
     accepted = accepted - np.average(accepted, axis=0, weights=weight)
     accepted = accepted / np.sqrt(np.average(accepted**2, axis=0, weights=weight))
-    return Rows(x, accepted.astype(np.float32), np.eye(3, dtype=np.float32)[labels], weight)
+    return MemoryRows(x, accepted.astype(np.float32), np.eye(3, dtype=np.float32)[labels], weight)
 
 
 def run(data, sets=SETS, seed=3, n_neurons=M, validation=None, **settings):
@@ -152,7 +152,7 @@ def test_equal_accuracies_do_occur_and_are_decided_by_the_loss():
     x = rng.normal(size=(60, 4)).astype(np.float32)
     x[:, 0] = np.sign(x[:, 0]) * (2 + np.abs(x[:, 0]))
     target = np.eye(2, dtype=np.float32)[(x[:, 0] > 0).astype(int)]
-    data = Rows(x, np.zeros((60, 0), np.float32), target, np.ones(60, np.float32))
+    data = MemoryRows(x, np.zeros((60, 0), np.float32), target, np.ones(60, np.float32))
     found = run(data, operator_sets(), score="accuracy", n_neurons=20)
     perfect = [c for c in found.candidates if c.score == 1.0]
     assert len(perfect) > 1
@@ -191,7 +191,9 @@ def test_integer_weights_equal_repeated_rows(score):
     data = rows(n=120, p=3, weighted=False)
     count = np.random.default_rng(0).integers(1, 4, 120)
     weighted = replace(data, weight=count.astype(np.float32))
-    repeated = Rows(*(np.repeat(a, count, axis=0) for a in (data.x, data.accepted, data.target, data.weight)))
+    repeated = MemoryRows(
+        *(np.repeat(a, count, axis=0) for a in (data.x, data.accepted, data.target, data.weight))
+    )
     a, b = run(weighted, score=score), run(repeated, score=score)
     assert a.winner.candidate.operator_set == b.winner.candidate.operator_set
     np.testing.assert_allclose(a.winner.head, b.winner.head, rtol=1e-3, atol=1e-4)
@@ -324,7 +326,7 @@ def test_rows_far_from_the_first_chunk_are_no_problem(monkeypatch):
     order = np.argsort(data.x[:, 0])
     x = data.x * 0.01
     x[order[-64:]] *= 100
-    data = Rows(x[order], data.accepted, data.target[order], data.weight)
+    data = MemoryRows(x[order], data.accepted, data.target[order], data.weight)
     winner = run(data, [OperatorSet("multiplication", "sum", "elu")], score="loss").winner
     features = standard_features(data, winner)
     assert winner.candidate.loss == pytest.approx(squared_error(features, data), rel=1e-3)

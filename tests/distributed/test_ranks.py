@@ -23,10 +23,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import r2_score
 
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, distributed, load
-from opgrow.common.interruption import Interruption
-from opgrow.distributed.checkpoints import SharedFolder
+from opgrow.common.team import Alone
 from opgrow.distributed.cost import epoch_bytes, search_bytes, step_bytes
 from opgrow.distributed.meeting import meet
+from opgrow.growth.checkpoints import Folder
 from opgrow.growth.checkpoints.identity import read_run
 from opgrow.growth.checkpoints.records import read_record
 from opgrow.operators import library
@@ -231,19 +231,19 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import memory_rows
-    from opgrow.growth.cuda_backend import DeviceBackend
+    from opgrow.estimators import array_data
+    from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)
     found = []
     there = torch.device("cuda" if torch.cuda.is_available() else "cpu")  # where Triton interprets
-    for backend in (None, DeviceBackend(there)):
+    for backend in (None, CudaEngine(there)):
         clf = HeMLGOPClassifier(
             n_min=4, max_neurons=4, max_layers=1, n_estimators=1, operators=library()[:8], epochs=(3,),
             learning_rates=(0.01,), dropout=0.2, fine_tune_epochs=0, batch_size=64, random_state=0, n_jobs=1,
         )  # fmt: skip
         if backend is not None:
-            monkeypatch.setattr(memory_rows, "choose_backend", lambda *given, chosen=backend: chosen)
+            monkeypatch.setattr(array_data, "choose_engine", lambda *given, chosen=backend: chosen)
         found.append(distributed.fit(clf, x, y))
     host, device = found
     assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]
@@ -251,18 +251,14 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
 
 
 def test_a_signal_that_comes_while_ranks_ask_each_other_is_not_lost(tmp_path: Path) -> None:
-    class Meanwhile:
-        """A group of one rank, which a signal reaches after it has said that there was none."""
-
-        rank = 0
+    class Meanwhile(Alone):
+        """A team of one rank, which a signal reaches after it has said that there was none."""
 
         def numbers(self, number: int, purpose: str) -> list[int]:
-            interruption.signal = signal.SIGTERM
+            folder.interruption.signal = signal.SIGTERM
             return [number]
 
-    interruption, group = Interruption(), Meanwhile()
-    group.group = group  # type: ignore[attr-defined]
-    folder = SharedFolder(tmp_path, 60.0, interruption, group)  # type: ignore[arg-type]
+    folder = Folder(tmp_path, 60.0, Meanwhile())
     assert [folder.asked(), folder.asked()] == [False, True]
 
 

@@ -13,7 +13,7 @@ from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
 from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
-from opgrow.rows.memory import HostPart
+from opgrow.rows.memory import MemoryRows
 from opgrow.training import candidates
 from opgrow.training.scores import row_losses
 from opgrow.training.settings import TuningSettings
@@ -171,7 +171,7 @@ def test_steps_are_those_of_torch(engine, dropout):
         dropout=dropout,
         input_dropout=0.1,
     )
-    part = HostPart(rows.x, rows.frozen, rows.target, rows.weight)
+    part = MemoryRows(rows.x, rows.frozen, rows.target, rows.weight)
     wanted = plain_training(*modules, part, given, seed=1)
     assert wanted.best_epoch == 1
     assert state.loss == pytest.approx(wanted.losses[0], rel=1e-4)

@@ -14,7 +14,7 @@ from opgrow.closed_form.admm import sparse_code
 from opgrow.closed_form.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.closed_form.linear_memory import projection
 from opgrow.growth import methods
-from opgrow.growth.backends import HostBackend
+from opgrow.growth.engine import NativeEngine
 from opgrow.growth.methods.bls import BroadSettings
 from opgrow.growth.methods.pln import PLNSettings
 from opgrow.growth.methods.pop import POPSettings
@@ -23,9 +23,8 @@ from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.rows.device import memory
-from opgrow.rows.device import rows as gpu_rows
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 NOT_TUNED = TuningSettings(loss="mse", learning_rates=(), epochs=())
@@ -59,7 +58,7 @@ SETTINGS = {
 @pytest.fixture
 def too_small(monkeypatch):
     """A device on which no rows are kept, and the work of a few dozen fits."""
-    monkeypatch.setattr(gpu_rows, "free_bytes", lambda device: 0)
+    monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 4000)
 
 
@@ -80,14 +79,14 @@ def remembering(kind, **changes):
 
 
 def grow(method, settings, data, backend):
-    growth = method.growth(data, method, settings, 3, backend=backend)
+    growth = method.growth(data, method, settings, 3, engine=backend)
     return growth.run(), growth
 
 
 def assert_same(method, settings, data):
     """The same topology, decisions and predictions on host and device; both networks."""
     (network, growth), (other, found) = (
-        grow(method, settings, data, backend) for backend in (HostBackend(), DeviceBackend(DEVICE))
+        grow(method, settings, data, backend) for backend in (NativeEngine(), CudaEngine(DEVICE))
     )
     assert other.describe() == network.describe()
     assert [(s.kind, s.layer, s.block, s.accepted) for s in found.steps] == [
@@ -127,7 +126,7 @@ def test_fewer_rows_than_inputs():
 
 def test_few_long_rows_that_do_not_fit_are_refused(too_small):
     with pytest.raises(MemoryError, match="needs all 30 x 70 inputs on the GPU at once"):
-        grow(methods.PLN, SETTINGS["PLN"], problem(30, 70), DeviceBackend(DEVICE))
+        grow(methods.PLN, SETTINGS["PLN"], problem(30, 70), CudaEngine(DEVICE))
 
 
 def test_linear_and_collinear_nodes():
@@ -140,7 +139,7 @@ def test_features_that_overflow_are_named(too_small):
     data = problem()
     data.x[:] *= 4e37
     with pytest.raises(FloatingPointError, match="overflow"):
-        grow(methods.BLS, SETTINGS["BLS"], data, DeviceBackend(DEVICE))
+        grow(methods.BLS, SETTINGS["BLS"], data, CudaEngine(DEVICE))
 
 
 # --- the memory of POP ---
@@ -189,8 +188,8 @@ def rows(too_small):
     """The same rows, and what works on them, on host and device, where they come in many chunks."""
     data = problem(300, 7)
     found = []
-    for backend in (HostBackend(), DeviceBackend(DEVICE)):
-        part, matrices = backend.part(data), backend.matrices
+    for backend in (NativeEngine(), CudaEngine(DEVICE)):
+        part, matrices = backend.rows(data), backend.matrices
         found.append((matrices.inputs(part), *matrices.labels(part), matrices))
     return found
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from opgrow import HeMLGOPClassifier, POPFastClassifier
-from opgrow.estimators import memory_rows
+from opgrow.estimators import array_data
 from opgrow.growth.checkpoints import folder
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SETS = [("multiplication", "sum", "tanh"), ("harmonic", "sum", "tanh")]
@@ -54,7 +54,7 @@ def custom(groups):
     ],
 )
 def test_a_fit_that_is_cut_off_again_and_again_grows_the_same_network(cls, parameters, tmp_path, monkeypatch):
-    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(array_data, "choose_engine", lambda *_: CudaEngine(DEVICE))
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
     y = (np.sin(1.5 * x[:, 0]) + 0.1 * x[:, 1] > 0).astype(int)

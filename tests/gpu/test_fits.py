@@ -17,15 +17,14 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
-from opgrow.estimators import memory_rows
+from opgrow.estimators import array_data
 from opgrow.estimators.listeners import Callback, StopGrowth
 from opgrow.operators import register_activation, unregister
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.rows.device import memory
-from opgrow.rows.device import rows as gpu_rows
 from opgrow.training.cuda import training as gpu_training
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -38,13 +37,13 @@ BRIEF = {"learning_rates": (0.01,), "epochs": (1,), "fine_tune_epochs": 1, "drop
 @pytest.fixture
 def on_device(monkeypatch):
     """Fits run on the device: a GPU, or the same code interpreted on the CPU."""
-    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(array_data, "choose_engine", lambda *_: CudaEngine(DEVICE))
 
 
 @pytest.fixture
 def streamed(monkeypatch):
     """Nothing stays on the device."""
-    monkeypatch.setattr(gpu_rows, "free_bytes", lambda device: 0)
+    monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 50_000)
 
 
@@ -57,7 +56,7 @@ def table(n=80, seed=0):
 
 def fit_both(monkeypatch, model, x, y, **options):
     host = type(model)(**model.get_params()).fit(x, y, **options)
-    monkeypatch.setattr(memory_rows, "choose_backend", lambda *_: DeviceBackend(DEVICE))
+    monkeypatch.setattr(array_data, "choose_engine", lambda *_: CudaEngine(DEVICE))
     return host, model.fit(x, y, **options)
 
 
@@ -154,7 +153,7 @@ def test_a_population_keeps_its_best_candidate(on_device, validation_fraction):
 
 def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_device, monkeypatch):
     x, y = table(40)
-    steps, train, groups = gpu_training.Trainer, DeviceBackend.train, []
+    steps, train, groups = gpu_training.Trainer, CudaEngine.train, []
 
     def scarce(model, *rest):
         if model.n_candidates > 1:
@@ -167,7 +166,7 @@ def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_devic
         return train(self, training)
 
     monkeypatch.setattr(gpu_training, "Trainer", scarce)
-    monkeypatch.setattr(DeviceBackend, "train", recorded)
+    monkeypatch.setattr(CudaEngine, "train", recorded)
     settings = {"widths": (2,), "epochs": (1,), "learning_rates": (0.01,), "fine_tune_epochs": 0}
     model = POPFastClassifier(operators=PERCEPTRONS, random_state=0, batch_size=64, **settings).fit(x, y)
     assert groups == [2, 1, 1]
@@ -192,7 +191,7 @@ class StopsAt(Callback):
 
 @pytest.mark.parametrize("together", [1, 2])
 def test_a_population_on_a_device_can_be_stopped(on_device, monkeypatch, together):
-    monkeypatch.setattr(DeviceBackend, "group_size", lambda *_: together)
+    monkeypatch.setattr(CudaEngine, "group_size", lambda *_: together)
     x, y = table(40)
     stop = StopsAt("on_population_epoch_end")
     settings = {"widths": (3,), "operators": PERCEPTRONS, "callbacks": [stop], "random_state": 0}

@@ -14,19 +14,20 @@ from sklearn.datasets import make_classification
 
 from networks import with_random_parameters
 from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
-from opgrow.estimators import memory_rows
+from opgrow.common.team import ALONE
+from opgrow.estimators import array_data
 from opgrow.estimators.listeners import StopGrowth
-from opgrow.growth.backends import HostBackend
-from opgrow.growth.checkpoints import Draft
+from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear
 from opgrow.rows.problem import Problem
 from opgrow.training.candidates import Candidates
+from opgrow.training.draft import Draft
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.training.cuda import meeting
 from opgrow.training.cuda.meeting import Meeting, train_together
 
@@ -155,7 +156,7 @@ def training_of(backend, seed, n=48, settings=SETTINGS, width=3, exact=True, dra
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 4)).astype(np.float32)
     target = np.stack([np.sin(x[:, 0]), x[:, 1]], axis=1).astype(np.float32)
-    rows = backend.part(Problem(x, target, np.ones(n, np.float32)))
+    rows = backend.rows(Problem(x, target, np.ones(n, np.float32)))
     block = Block(4, width, OperatorSet("harmonic", "sum", ("tanh", "elu")[seed % 2]))
     layers, head = with_random_parameters([Layer([block])], Linear(width, 2), seed)
     candidates = Candidates.of_networks([(layers, head)], 0, [settings.dropout])
@@ -179,7 +180,7 @@ def bits(trained):
 
 def on_device(seeds, order):
     """Trainings that meet on the device, handed in in an order: what comes of each, to the last bit."""
-    backend, *_ = DeviceBackend(DEVICE).beside(len(seeds))
+    backend, *_ = CudaEngine(DEVICE).beside(len(seeds), ALONE)
     turns = [threading.Event() for _ in seeds]
 
     def grow(place):
@@ -204,7 +205,7 @@ def test_what_comes_of_a_candidate_does_not_depend_on_who_is_there_first():
 def test_trainings_together_improve_like_alone():
     """Without dropout and with one batch of all rows, a training is the same in company."""
     settings = TuningSettings(loss="mse", learning_rates=(0.01, 0.003), epochs=(3, 2), batch_size=48)
-    backend = DeviceBackend(DEVICE)
+    backend = CudaEngine(DEVICE)
     together = train_together([training_of(backend, seed, settings=settings) for seed in (1, 2, 3)])
     for seed, trained in zip((1, 2, 3), together, strict=True):
         [alone] = train_together([training_of(backend, seed, settings=settings)])
@@ -215,7 +216,7 @@ def test_trainings_together_improve_like_alone():
 
 def test_a_batch_becomes_smaller_when_trainings_end_early():
     settings = TuningSettings(loss="mse", learning_rates=(0.01,), epochs=(4,), batch_size=48)
-    backend = DeviceBackend(DEVICE)
+    backend = CudaEngine(DEVICE)
     trainings = [training_of(backend, seed, settings=settings) for seed in (1, 2, 3, 4)]
     for training, last in zip(trainings[:3], (1, 1, 2), strict=True):
         training.on_epoch = lambda epoch, last=last: epoch.number == last
@@ -226,7 +227,7 @@ def test_a_batch_becomes_smaller_when_trainings_end_early():
 
 
 def test_what_cannot_be_joined_is_trained_by_itself():
-    backend = DeviceBackend(DEVICE)
+    backend = CudaEngine(DEVICE)
 
     class Saving(Draft):
         saves = True
@@ -242,12 +243,12 @@ def test_what_cannot_be_joined_is_trained_by_itself():
 # --- whole fits, whose networks meet on the host ---
 
 
-class MeetingOnHost(HostBackend):
-    """The host's backend with the threads and the meeting of a device's."""
+class MeetingOnHost(NativeEngine):
+    """The host's engine with the threads and the meeting of a device's."""
 
     meeting: Meeting | None = None
 
-    def beside(self, n_networks):
+    def beside(self, n_networks, team):
         other = MeetingOnHost(1)
         object.__setattr__(other, "meeting", Meeting(n_networks))
         return other, n_networks, 1
@@ -279,7 +280,7 @@ def fitted_in_time(**parameters):
 def test_networks_that_meet_are_those_that_grow_apart(monkeypatch):
     apart = fitted_in_time()
     monkeypatch.setattr(
-        memory_rows, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
+        array_data, "choose_engine", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
     )
     assert fitted_in_time().network_.digest() == apart.network_.digest()
 
@@ -287,6 +288,6 @@ def test_networks_that_meet_are_those_that_grow_apart(monkeypatch):
 @pytest.mark.parametrize("hook", ["on_fit_start", "on_growth_start", "on_epoch_end", "on_step_end"])
 def test_nobody_waits_for_a_network_that_never_begins(monkeypatch, hook):
     monkeypatch.setattr(
-        memory_rows, "choose_backend", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
+        array_data, "choose_engine", lambda device, n_values, n_threads: MeetingOnHost(n_threads)
     )
     assert fitted_in_time(callbacks=[Stops(hook)]).history_[-1].stopped == "enough"

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from opgrow import Block, OperatorSet
-from opgrow.growth.backends import HostBackend
+from opgrow.growth.engine import NativeEngine
 from opgrow.growth.search import SearchSettings, search
 from opgrow.network.scaling import Scaling
 from opgrow.operators import operator_sets
@@ -18,10 +18,11 @@ from opgrow.rows.problem import Problem
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.rows.device import memory
 from opgrow.rows.device import rows as gpu_rows
 from opgrow.rows.device.memory import Budget, shrinking
+from opgrow.rows.device.source import device_moments
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 #: Products with sums are matrix products, which need no slow interpreter.
@@ -32,7 +33,7 @@ SETTINGS = SearchSettings(ridges=(0.1, 1.0), weight_ranges=(0.8,))
 @pytest.fixture(params=["resident", "streamed"])
 def storage(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(gpu_rows, "free_bytes", lambda device: 0)
+        monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
         monkeypatch.setattr(memory, "free_bytes", lambda device: 60_000)
     return request.param
 
@@ -53,7 +54,7 @@ def problem(n=120, dtype=np.float64, weighted=True, seed=0):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_chunks_are_the_chosen_rows_scaled(storage, dtype):
     raw, plain = problem(dtype=dtype)
-    part = DeviceBackend(DEVICE).part(raw)
+    part = CudaEngine(DEVICE).rows(raw)
     assert (part.inputs is None) == (storage == "streamed")
     for size in (1, 50, 1000):
         found = list(part.chunks(size))
@@ -67,7 +68,7 @@ def test_chunks_are_the_chosen_rows_scaled(storage, dtype):
 def test_chunks_come_in_the_order_that_is_asked_for(storage):
     raw, plain = problem()
     order = np.array([2, 0, 1])
-    found = list(DeviceBackend(DEVICE).part(raw).chunks(50, order=order))
+    found = list(CudaEngine(DEVICE).rows(raw).chunks(50, order=order))
     assert [chunk.span.start for chunk in found] == [100, 0, 50]
     for chunk in found:
         np.testing.assert_allclose(chunk.x.T.cpu().numpy(), plain.x[chunk.span], atol=2e-6)
@@ -76,7 +77,7 @@ def test_chunks_come_in_the_order_that_is_asked_for(storage):
 
 def test_accepted_blocks_and_next_layers_are_those_of_the_host(storage):
     raw, plain = problem()
-    device, host = DeviceBackend(DEVICE).part(raw), HostBackend().part(plain)
+    device, host = CudaEngine(DEVICE).rows(raw), NativeEngine().rows(plain)
     rng = np.random.default_rng(0)
     for n_inputs, count in ((5, 2), (7, 1)):
         for i in range(count):
@@ -96,7 +97,7 @@ def test_moments_are_those_of_the_host(dtype):
     raw, _ = problem(dtype=dtype)
     raw.x[:, 2] = 4.0
     weight = raw.weight.astype(np.float64)
-    found = gpu_rows.device_moments(raw.x, raw.rows, weight, DEVICE)
+    found = device_moments(raw.x, raw.rows, weight, DEVICE)
     wanted = moments(raw.x[raw.rows], weight)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
@@ -106,26 +107,24 @@ def test_moments_are_those_of_the_host(dtype):
 def test_moments_whose_squares_overflow_or_vanish():
     x = np.random.default_rng(0).normal(size=(10, 4)) * [1e-310, 1e-200, 0.0, 1e300]
     weight = np.arange(1.0, 11.0)
-    for a, b in zip(gpu_rows.device_moments(x, None, weight, DEVICE), moments(x, weight), strict=True):
+    for a, b in zip(device_moments(x, None, weight, DEVICE), moments(x, weight), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
     x[::2, 1] = 1.7e308
     with pytest.raises(ValueError, match="^the values of X are too large: column 1 reaches"):
-        gpu_rows.device_moments(x, None, weight, DEVICE)
+        device_moments(x, None, weight, DEVICE)
 
 
 @pytest.mark.parametrize("score", ["loo", "gcv", "loss", "accuracy"])
 @pytest.mark.parametrize("n_accepted", [0, 4])
 def test_the_search_is_that_of_the_host(storage, score, n_accepted):
     raw, plain = problem()
-    device, host = DeviceBackend(DEVICE).part(raw), HostBackend().part(plain)
+    device, host = CudaEngine(DEVICE).rows(raw), NativeEngine().rows(plain)
     if n_accepted:
         block = Block(5, n_accepted, OperatorSet("multiplication", "sum", "tanh"))
         device.accept(block)
         host.accept(block)
     settings = SearchSettings(**(vars(SETTINGS) | {"score": score}))
-    found, wanted = (
-        search(part.rows(), SETS, 3, settings, np.random.default_rng(0)) for part in (device, host)
-    )
+    found, wanted = (search(part, SETS, 3, settings, np.random.default_rng(0)) for part in (device, host))
     assert found.winner.candidate.operator_set == wanted.winner.candidate.operator_set
     scores = [{(c.operator_set, c.ridge): c.score for c in result.candidates} for result in (found, wanted)]
     assert scores[0].keys() == scores[1].keys()
@@ -140,8 +139,8 @@ def test_all_operators_of_a_search_are_those_of_the_host():
     sets = operator_sets(("exponential", "gaussian"), activation=("tanh",))
     settings = SearchSettings(**(vars(SETTINGS) | {"score": "gcv", "ridges": (1.0,)}))
     found, wanted = (
-        search(part.rows(), sets, 2, settings, np.random.default_rng(0))
-        for part in (DeviceBackend(DEVICE).part(raw), HostBackend().part(plain))
+        search(part, sets, 2, settings, np.random.default_rng(0))
+        for part in (CudaEngine(DEVICE).rows(raw), NativeEngine().rows(plain))
     )
     scores = [{c.operator_set: c.score for c in result.candidates} for result in (found, wanted)]
     assert scores[0].keys() == scores[1].keys()
@@ -175,8 +174,8 @@ def test_where_nothing_is_small_enough_one_sentence_says_what_to_change():
 
 def test_a_search_that_runs_out_of_memory_gives_the_same_result(monkeypatch):
     raw, _ = problem()
-    whole = search(DeviceBackend(DEVICE).part(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
-    features, failures = gpu_rows._candidate_features, []
+    whole = search(CudaEngine(DEVICE).rows(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
+    features, failures = gpu_rows.candidate_features, []
 
     def scarce(x, *others):
         if x.shape[1] > 70:
@@ -184,16 +183,16 @@ def test_a_search_that_runs_out_of_memory_gives_the_same_result(monkeypatch):
             raise torch.cuda.OutOfMemoryError("no memory")
         return features(x, *others)
 
-    monkeypatch.setattr(gpu_rows, "_candidate_features", scarce)
+    monkeypatch.setattr(gpu_rows, "candidate_features", scarce)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 500_000)
-    found = search(DeviceBackend(DEVICE).part(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
+    found = search(CudaEngine(DEVICE).rows(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
     assert failures
     assert found.winner.candidate.operator_set == whole.winner.candidate.operator_set
     assert found.winner.candidate.score == pytest.approx(whole.winner.candidate.score, rel=1e-5)
 
 
 def test_a_problem_that_is_forgotten_leaves_the_device():
-    backend = DeviceBackend(DEVICE)
+    backend = CudaEngine(DEVICE)
     rng = np.random.default_rng(0)
     parts = [
         Problem(rng.normal(size=(20, 3)), np.ones((20, 1), np.float32), np.ones(20, np.float32))
@@ -201,7 +200,7 @@ def test_a_problem_that_is_forgotten_leaves_the_device():
     ]
     problem = replace(parts[0], validation=parts[1])
     for known in (problem, parts[1]):
-        backend.part(known)
+        backend.rows(known)
     assert len(backend._sources) == 2
     backend.forget(problem)
     assert not backend._sources

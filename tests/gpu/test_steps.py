@@ -8,7 +8,7 @@ import torch
 
 from opgrow import Block, Layer, OperatorSet
 from opgrow.network import Linear
-from opgrow.rows.memory import HostPart
+from opgrow.rows.memory import MemoryRows
 from opgrow.rows.problem import Problem
 from opgrow.training.candidates import Candidates, Shape
 from opgrow.training.reference import ReferenceTrainer
@@ -16,7 +16,7 @@ from opgrow.training.settings import TuningSettings
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
-from opgrow.growth.cuda_backend import DeviceBackend
+from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.training.cuda import heads, passes
 from opgrow.training.cuda.model import Model
 from opgrow.training.cuda.steps import Trainer
@@ -35,11 +35,11 @@ def rows(n=N_ROWS, seed=0):
     x = rng.normal(size=(n, N_INPUTS)).astype(np.float32)
     target = np.eye(N_OUTPUTS, dtype=np.float32)[rng.integers(0, N_OUTPUTS, n)]
     weight = rng.uniform(0.5, 1.5, n).astype(np.float32)
-    return HostPart(x, np.zeros((n, 0), np.float32), target, weight)
+    return MemoryRows(x, np.zeros((n, 0), np.float32), target, weight)
 
 
 def part_of(data):
-    return DeviceBackend(DEVICE).part(Problem(data.x, data.target, data.weight))
+    return CudaEngine(DEVICE).rows(Problem(data.x, data.target, data.weight))
 
 
 def modules(sets, head_set=None, n_frozen=0, seed=0):
@@ -153,7 +153,7 @@ def frozen_part(n, seed, n_frozen=2):
     block.weight[:] = np.random.default_rng(seed).uniform(-1, 1, block.weight.shape)
     part.accept(block)
     frozen = part.first(n).accepted.T.cpu().contiguous().numpy()
-    return HostPart(data.x, frozen, data.target, data.weight), part
+    return MemoryRows(data.x, frozen, data.target, data.weight), part
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])

@@ -21,6 +21,8 @@ import numpy as np
 import opgrow
 from opgrow.growth import search
 from opgrow.rows import search_sums as statistics
+from opgrow.rows.memory import MemoryRows
+from opgrow.rows.problem import Place
 from opgrow.growth.search import SearchSettings
 
 search.SMALL = 0  # threads for small data, too
@@ -30,7 +32,7 @@ rng = np.random.default_rng(0)
 x = rng.normal(size=(301, 6)).astype(np.float32)
 label = (x[:, 0] * x[:, 1] + x[:, 2] > 0).astype(int)
 accepted, weight = x[:, :5] * x[:, 1:], rng.uniform(0.5, 1.5, 301)
-rows = statistics.Rows(x, accepted, np.eye(2, dtype=np.float32)[label], weight.astype(np.float32))
+rows = MemoryRows(x, accepted, np.eye(2, dtype=np.float32)[label], weight.astype(np.float32))
 
 
 def tell(name, *arrays):
@@ -42,7 +44,7 @@ def tell(name, *arrays):
 
 for score in search.SCORES:
     settings = SearchSettings(ridges=(0.1, 10.0), score=score, n_threads=n_threads)
-    for data in (rows, replace(rows, cuts=(40, 80, 120, 160, 200, 240, 280))):
+    for data in (rows, replace(rows, place=Place(np.arange(301), 0, 301, (40, 80, 120, 160, 200, 240, 280)))):
         found = search.search(data, opgrow.operator_sets(), 7, settings, np.random.default_rng(1))
         winner = found.winner
         tell(score, winner.weight, winner.mean, winner.variance, winner.head, winner.intercept,

@@ -176,7 +176,8 @@ def assert_costs_never_rise(problem, **changes):
     assert (np.diff(found) <= 1e-5 * found[:-1] + 1e-9 * total).all(), found
     told = {step.layer: step.train_loss for step in growth.steps if step.kind == "block"}  # the last of each
     mean = found[1:] / (problem.weight.sum(dtype=np.float64) * problem.n_outputs)
-    np.testing.assert_allclose(list(told.values()), mean, rtol=1e-4, atol=1e-9)
+    # A head is kept in single precision, of which nearly singular problems lose some digits.
+    np.testing.assert_allclose(list(told.values()), mean, rtol=1e-4, atol=1e-3 * mean[0] + 1e-9)
     return growth
 
 

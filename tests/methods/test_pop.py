@@ -143,7 +143,7 @@ class Counting(Callback):
 def trainings(monkeypatch):
     """Every candidate that is trained, in order, and the populations that they were part of."""
     members, populations = [], []
-    one, many = pop.POPGrowth.train, pop.train_members
+    one, many = pop.POPGrowth.training, pop.train_members
 
     def populating(given, *rest):
         populations.append(list(given))
@@ -154,7 +154,7 @@ def trainings(monkeypatch):
             members.extend(Member(shape.sets[0], shape.head_set) for shape in candidates.shapes)
         return one(self, candidates, *rest, exact=exact)
 
-    monkeypatch.setattr(pop.POPGrowth, "train", training)
+    monkeypatch.setattr(pop.POPGrowth, "training", training)
     monkeypatch.setattr(pop, "train_members", populating)
     return members, populations
 

@@ -23,8 +23,8 @@ from opgrow.network import NORM_EPSILON
 from opgrow.network.average import rows_between
 from opgrow.network.tensors import to_tensors
 from opgrow.operators import OperatorSet
+from opgrow.rows.memory import MemoryRows
 from opgrow.rows.preparation import merged, moments, standardized
-from opgrow.rows.search_sums import Rows
 
 QUICK = {
     "preset": None,
@@ -299,7 +299,7 @@ def test_a_search_on_copied_inputs_and_features_is_the_oracle(noise):
     rng = np.random.default_rng(1)
     x, target = _copies(noise=noise)
     accepted, x = x.astype(np.float32), np.ascontiguousarray(x[:, 3:7], np.float32)
-    rows = Rows(x, accepted, target.astype(np.float32), np.ones(len(x), np.float32))
+    rows = MemoryRows(x, accepted, target.astype(np.float32), np.ones(len(x), np.float32))
     sets = [OperatorSet("multiplication", "sum", "tanh"), OperatorSet("gaussian", "sum", "elu")]
     winner = search(rows, sets, 8, SearchSettings(ridges=(0.1,)), rng).winner
     raw = compiled_features(x, winner.weight, np.zeros(8, np.float32), winner.candidate.operator_set, 1)

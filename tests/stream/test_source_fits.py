@@ -18,9 +18,10 @@ from opgrow.estimators import (
     HoMLRNClassifier,
     PLNClassifier,
     POPClassifier,
-    source_rows,
+    source_data,
 )
 from opgrow.rows.chunks import Source, from_arrays, from_chunks
+from opgrow.rows.chunks import rows as chunk_rows_module
 from opgrow.rows.chunks.storage import Storage
 from opgrow.rows.chunks.survey import Division
 
@@ -173,7 +174,7 @@ def test_what_is_kept_in_memory_in_files_or_computed_again_is_the_same(rows, mon
     found = []
     for memory, disk in ((1 << 30, 0), (0, None), (0, 0)):
         storage = Storage(memory, disk)
-        monkeypatch.setattr(source_rows, "Storage", lambda limit, storage=storage: storage)
+        monkeypatch.setattr(chunk_rows_module, "Storage", lambda limit, storage=storage: storage)
         source = from_arrays(x, y, chunk_rows=50)
         found.append(HeMLRNClassifier(**settings(memory_limit=TINY)).fit(source).predict_proba(x))
         assert (storage.in_memory > 0) == (memory > 0)
@@ -188,7 +189,7 @@ def test_chunks_that_are_slow_to_read_are_kept_as_far_as_there_is_room(rows, mon
     known = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(arrays)
     # Of 50,000 bytes, 24,000 go to targets; inputs may fill them up to three quarters, 1,600 for each chunk.
     for disk, kept in ((1 << 30, N // 50), (50_000, 8), (0, 0)):
-        monkeypatch.setattr(source_rows, "Storage", partial(Storage, disk=disk))
+        monkeypatch.setattr(chunk_rows_module, "Storage", partial(Storage, disk=disk))
         source = Counted(arrays)
         source.slow = True
         model = HeMLRNClassifier(**settings(memory_limit=TINY, max_layers=1)).fit(source)
@@ -224,7 +225,7 @@ def test_which_rows_validate_depends_on_their_number_alone():
 def test_the_number_of_rows_in_memory_is_bounded(rows):
     x, y = rows
     estimator = HeMLRNClassifier(memory_limit=1000, validation_fraction=0.5)
-    data = source_rows.SourceRows(estimator, from_arrays(x, y, chunk_rows=100), None, classification=True)
+    data = source_data.SourceData(estimator, from_arrays(x, y, chunk_rows=100), None, classification=True)
     data.survey(seed=0, n_threads=1)
     problem = data.problem(0)
     assert 150 < len(problem.x) < 350  # 256, which is the least
@@ -237,13 +238,13 @@ def test_large_arrays_are_read_in_chunks(rows, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", x)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     seen = []
-    original = source_rows.survey
+    original = source_data.survey
 
     def watched(source, *arguments):
         seen.append(source.n_chunks)
         return original(source, *arguments)
 
-    monkeypatch.setattr(source_rows, "survey", watched)
+    monkeypatch.setattr(source_data, "survey", watched)
     known = HeMLRNClassifier(**settings()).fit(mapped, y)
     assert not seen
     model = HeMLRNClassifier(**settings(memory_limit=40_000)).fit(mapped, y)

@@ -8,11 +8,11 @@ import numpy as np
 
 from networks import with_random_parameters
 from opgrow import Block, Layer, OperatorSet
-from opgrow.growth.backends import HostBackend
-from opgrow.growth.checkpoints import Draft
+from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear
-from opgrow.rows.memory import HostPart
+from opgrow.rows.memory import MemoryRows
 from opgrow.training.candidates import Candidates
+from opgrow.training.draft import Draft
 from opgrow.training.native import NativeTrainer
 from opgrow.training.reference import ReferenceTrainer
 from opgrow.training.settings import TuningSettings
@@ -31,7 +31,7 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, weighted=True, n_thr
     target = np.eye(n_outputs, dtype=np.float32)[rng.integers(0, n_outputs, n)]
     weight = rng.uniform(0.2, 2, n) if weighted else np.ones(n)
     frozen = rng.normal(size=(n, n_frozen)).astype(np.float32)
-    return HostPart(x, frozen, target, (weight / weight.mean()).astype(np.float32), n_threads)
+    return MemoryRows(x, frozen, target, (weight / weight.mean()).astype(np.float32), n_threads)
 
 
 def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
@@ -62,7 +62,7 @@ def training_of(
     """A training of networks, which stay as they are, by the trainer of the host unless another is named."""
     dropouts = [settings.dropout] * len(networks) if dropouts is None else dropouts
     candidates = Candidates.of_networks(deepcopy(networks), rows.n_accepted, dropouts)
-    make = HostBackend().trainer if trainer is None else TRAINERS[trainer]
+    make = NativeEngine().trainer if trainer is None else TRAINERS[trainer]
     return Training(
         make(candidates, rows, settings, criterion),
         candidates,

@@ -13,13 +13,13 @@ from problems import ACTIVATIONS, HARMONIC, NODALS, POOLS, TRAINERS
 from torch import nn
 
 from opgrow import PERCEPTRON, Layer, OperatorSet, operator_sets
-from opgrow.growth.backends import HostBackend
-from opgrow.growth.checkpoints import Draft
 from opgrow.growth.checkpoints.codec import decode, encode
+from opgrow.growth.engine import NativeEngine
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
-from opgrow.rows.memory import HostPart
+from opgrow.rows.memory import MemoryRows
 from opgrow.training import reference
 from opgrow.training.candidates import Candidates, Shape
+from opgrow.training.draft import Draft
 from opgrow.training.native import NativeTrainer
 from opgrow.training.population import Member, Tally, candidates_of, draw_start, modules_of, train_members
 from opgrow.training.reference import ReferenceTrainer
@@ -43,7 +43,7 @@ def data(n=60, n_inputs=4, n_frozen=2, n_outputs=2, seed=0):
     classes = np.digitize(logits[:, 0], np.linspace(-0.7, 0.7, n_outputs + 1)[1:-1])
     weight = rng.uniform(0.3, 2, n)
     target = np.eye(n_outputs, dtype=np.float32)[classes]
-    return HostPart(x, frozen, target, (weight / weight.mean()).astype(np.float32))
+    return MemoryRows(x, frozen, target, (weight / weight.mean()).astype(np.float32))
 
 
 def settings(**changes):
@@ -82,7 +82,7 @@ def train(
                 continue
             candidates = candidates_of(group, start, given.dropout)
             training = Training(
-                HostBackend(given.n_threads).trainer(candidates, rows, given, criterion),
+                NativeEngine(given.n_threads).trainer(candidates, rows, given, criterion),
                 candidates,
                 rows,
                 validation or rows,
@@ -577,7 +577,7 @@ def test_both_trainers_choose_the_same_operators_on_a_clear_problem():
     def rows(n):
         x = rng.uniform(-2, 2, (n, 1)).astype(np.float32)
         target = np.sin(3 * x)
-        return HostPart(x, np.zeros((n, 0), np.float32), target, np.ones(n, np.float32))
+        return MemoryRows(x, np.zeros((n, 0), np.float32), target, np.ones(n, np.float32))
 
     train_rows, held = rows(200), rows(100)
     members = [Member(OperatorSet(nodal, "sum", "identity")) for nodal in ("multiplication", "harmonic")]

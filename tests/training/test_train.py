@@ -14,10 +14,10 @@ from problems import HARMONIC, TRAINERS, data, network, settings, training_of
 from torch import nn
 
 from opgrow import PERCEPTRON, OperatorSet
-from opgrow.growth.checkpoints import Draft
 from opgrow.growth.checkpoints.codec import decode, encode
 from opgrow.operators import register_activation, unregister
 from opgrow.training.candidates import Candidates
+from opgrow.training.draft import Draft
 from opgrow.training.native import NativeTrainer
 from opgrow.training.schedule import TrainingState
 from opgrow.training.scores import evaluate

@@ -19,12 +19,12 @@ from torch import Tensor
 from ..engine import reference
 from ..engine.cuda import pools as cuda
 from ..estimators import HeMLGOPClassifier, POPClassifier, POPFastClassifier
-from ..growth.cuda_backend import DeviceBackend
+from ..growth.cuda_engine import CudaEngine
 from ..growth.search import SearchSettings, search
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
 from ..rows import datasets
-from ..rows.device.rows import DevicePart
+from ..rows.device.rows import DeviceRows
 from ..rows.problem import Problem
 from ..training.candidates import Candidates, Shape
 from ..training.cuda.model import Model
@@ -149,9 +149,9 @@ def _part(
     n_accepted: int,
     n_classes: int,
     accepted_at_once: int = 40,
-) -> DevicePart:
+) -> DeviceRows:
     rows = random_rows(n_rows, n_inputs, 0, n_classes)
-    part = DeviceBackend(device).part(Problem(rows.x, rows.target, rows.weight))
+    part = CudaEngine(device).rows(Problem(rows.x, rows.target, rows.weight))
     for _ in range(n_accepted // accepted_at_once):
         part.accept(Block(n_inputs, accepted_at_once, OperatorSet("multiplication", "sum", "tanh")))
     return part
@@ -216,7 +216,7 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             if batch >= 128:
                 few = _part(device, 16 * batch, 512, 160, 10)
                 candidates = Candidates.of_networks([(layers, head)], 160, [0.1])
-                plain = ReferenceTrainer(candidates, few, settings, "loss", device)
+                plain = ReferenceTrainer(candidates, few, settings, "loss", device=device)
                 epoch = partial(plain.epoch, np.array([1e-3]), np.random.default_rng(0))
                 peers["torch autograd and Adam"] = 1e3 * _milliseconds(epoch, device, 5) / 16
             yield Row(

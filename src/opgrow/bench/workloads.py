@@ -18,8 +18,7 @@ from ..engine.native import native
 from ..growth.search import SearchSettings, search
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet, library
-from ..rows.memory import HostPart
-from ..rows.search_sums import Rows
+from ..rows.memory import MemoryRows
 from ..training.candidates import Candidates
 from ..training.native import NativeTrainer
 from ..training.settings import TuningSettings
@@ -73,16 +72,16 @@ def forward(nodal: str, n_threads: int) -> Function:
     return lambda: map_rows(rows, n, 256, n_threads)
 
 
-def random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> Rows:
+def random_rows(n: int, n_inputs: int, n_accepted: int, n_classes: int) -> MemoryRows:
     """Rows without any meaning, of the given sizes."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, n_inputs)).astype(np.float32)
     accepted = rng.normal(size=(n, n_accepted)).astype(np.float32)
     target = np.eye(n_classes, dtype=np.float32)[rng.integers(0, n_classes, n)]
-    return Rows(x, accepted, target, np.ones(n, np.float32))
+    return MemoryRows(x, accepted, target, np.ones(n, np.float32))
 
 
-def _search(rows: Rows, n_neurons: int, n_threads: int) -> None:
+def _search(rows: MemoryRows, n_neurons: int, n_threads: int) -> None:
     settings = SearchSettings(ridges=(0.1, 1.0, 10.0), n_threads=n_threads)
     with single_threaded_libraries():  # as in a fit
         search(rows, library(), n_neurons, settings, np.random.default_rng(0))
@@ -103,7 +102,7 @@ def tuning_steps(operators: Any) -> tuple[Function, Function]:
     rng = np.random.default_rng(0)
     x, frozen = (rng.normal(size=(_EPOCH_ROWS, k)).astype(np.float32) for k in (8, 40))
     target = np.eye(2, dtype=np.float32)[rng.integers(0, 2, _EPOCH_ROWS)]
-    rows = HostPart(x, frozen, target, np.ones(_EPOCH_ROWS, np.float32))
+    rows = MemoryRows(x, frozen, target, np.ones(_EPOCH_ROWS, np.float32))
     layers, head = [Layer([Block(8, 40, OperatorSet(*operators))])], Linear(80, 2)
     candidates = Candidates.of_networks([(layers, head)], 40, [0.0])
     settings, rates = TuningSettings(batch_size=_BATCH), np.array([1e-3])

@@ -64,7 +64,7 @@ class MemoryWatch(Callback):
     def __init__(self, estimator: Any, x: Any, y: Any, eval_set: Any, dry_run: bool, quiet: bool) -> None:
         from sklearn.base import is_classifier
 
-        from opgrow.estimators.memory_rows import divide_rows
+        from opgrow.estimators.array_data import divide_rows
         from opgrow.estimators.parameters import n_threads
 
         self.dry_run, self.quiet = dry_run, quiet

@@ -19,8 +19,9 @@ from torch import Tensor
 from ..operators import OperatorSet
 from ..operators.unit_norm import tensor_unit_rows
 from ..rows.device.memory import Budget, shrinking
-from ..rows.device.rows import Chunk, DevicePart, spans_of
+from ..rows.device.rows import Chunk, DeviceRows
 from ..rows.device.scoring import score_sums
+from ..rows.device.source import spans_of
 from ..rows.preparation import scale_of
 from ..training.scores import CRITERIA, Score
 
@@ -33,7 +34,7 @@ Result = TypeVar("Result")
 class Inputs:
     """The inputs of a part: ``function`` of (n, D) for each chunk, with so many columns."""
 
-    part: DevicePart
+    part: DeviceRows
     n_columns: int
     function: Callable[[Tensor], Tensor] = lambda x: x
 
@@ -51,10 +52,10 @@ class DeviceMatrices:
     def __init__(self, device: torch.device) -> None:
         self.device, self.budget = device, Budget(device)
 
-    def inputs(self, part: DevicePart) -> Inputs:
+    def inputs(self, part: DeviceRows) -> Inputs:
         return Inputs(part, part.n_inputs)
 
-    def labels(self, part: DevicePart) -> tuple[Tensor, Tensor]:
+    def labels(self, part: DeviceRows) -> tuple[Tensor, Tensor]:
         target, weight = part.source.labels(slice(0, part.n_rows))
         return target.T, weight
 
@@ -154,7 +155,7 @@ class DeviceMatrices:
         return shrinking(self.budget, work, "multiplying rows").cpu().numpy()
 
     def score(
-        self, part: DevicePart, features: Tensor, weight: np.ndarray, bias: np.ndarray, criterion: str
+        self, part: DeviceRows, features: Tensor, weight: np.ndarray, bias: np.ndarray, criterion: str
     ) -> Score:
         head, shift = self.constant(weight.T).double(), self.constant(bias).double()[:, None]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from ..common.threads import map_rows, stream
 from ..engine.features import compiled_features
 from ..engine.native import native
 from ..operators import OperatorSet
+from ..rows.memory import MemoryRows
 from ..rows.preparation import moments, standardized
 from ..rows.search_sums import chunks
 from ..training.scores import Score, evaluate
-
-if TYPE_CHECKING:
-    from ..rows.memory import HostPart
 
 __all__ = ["HOST", "HostMatrices", "Matrices", "Matrix", "weighted_mean"]
 
@@ -139,10 +137,10 @@ class HostMatrices:
 
     n_threads: int = 1
 
-    def inputs(self, part: HostPart) -> np.ndarray:
+    def inputs(self, part: MemoryRows) -> np.ndarray:
         return part.x
 
-    def labels(self, part: HostPart) -> tuple[np.ndarray, np.ndarray]:
+    def labels(self, part: MemoryRows) -> tuple[np.ndarray, np.ndarray]:
         return part.target, part.weight
 
     def ones(self, n_rows: int) -> np.ndarray:
@@ -208,7 +206,7 @@ class HostMatrices:
             return native().multiply(weighted, weighted.T)
 
     def score(
-        self, part: HostPart, features: np.ndarray, weight: np.ndarray, bias: np.ndarray, criterion: str
+        self, part: MemoryRows, features: np.ndarray, weight: np.ndarray, bias: np.ndarray, criterion: str
     ) -> Score:
         weight, bias = weight.astype(np.float64), bias.astype(np.float64)
 

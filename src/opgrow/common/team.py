@@ -1,25 +1,28 @@
-"""Sums and decisions that several processes share; with one process, nothing to share.
+"""With whom a fit is computed: sums and decisions that several processes share, or one process alone.
 
-A fit asks `current` for its ranks. Usually they are `Alone`; inside `opgrow.distributed.fit` each process
-holds a shard of the rows, and the rows of all are meant in the order of the ranks.
+A fit asks `current` for its team. Usually that is `Alone`, for which every sum is the one that it already
+has; inside `opgrow.distributed.fit` each process holds a shard of the rows, and the rows of all are meant, in
+the order of the ranks.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..growth.checkpoints import Folder, Identity, opened
 from .fingerprints import fingerprint
 
-__all__ = ["Alone", "current", "sharing"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["ALONE", "Alone", "Division", "Values", "current", "sharing"]
 
 Result = TypeVar("Result")
+Values = TypeVar("Values", np.ndarray, "Tensor")
 #: Rows for training (None: all) and for validation (None: no rows, or others).
 Division = tuple[np.ndarray | None, np.ndarray | None]
 
@@ -31,7 +34,7 @@ class Alone:
     #: Processes of this fit that share the machine's memory.
     neighbours = 1
     #: Whether all rows are here, whatever is asked about them.
-    has_all_rows = True
+    alone = True
     #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
     batch_sizes: tuple[int, int] | None = None
     #: What a checkpoint adds to the name of the backend: which fits can go on with each other's work.
@@ -43,10 +46,6 @@ class Alone:
 
     def begin(self, estimator: Any, n_columns: int, n_targets: int | None) -> None:
         """Refuse what the ranks cannot do together; ``n_targets`` may not be known yet."""
-
-    def add(self, values: Any) -> Any:
-        """The sum over ranks of a float64 array, or of a number."""
-        return values
 
     def largest(self, values: Any) -> Any:
         """The largest over ranks of each value."""
@@ -97,42 +96,54 @@ class Alone:
         """Divide all rows, and return what is here of each part."""
         return divide(n_rows, codes)
 
-    def backend(self, backend: Any) -> Any:
-        """The backend that does what the ranks do together."""
-        return backend
-
-    def survey(self, own: Any) -> Any:
-        """What the first pass has found in the sources of all ranks, with the rows that are held here."""
-        return own
-
-    def shared(self, problem: Any) -> Any:
-        """A problem whose rows are read in chunks, as part of that of all ranks."""
-        return problem
-
     def fingerprint(self, array: np.ndarray) -> str:
         """What tells the rows of all ranks from others."""
         return fingerprint(array)
 
-    def checkpoint(
-        self, path: str | os.PathLike[str], seconds: float, identity: Identity
-    ) -> AbstractContextManager[Folder]:
-        """The folder of a fit that can be resumed."""
-        return opened(path, seconds, identity)
+    # --- while a network grows; what is shared is counted by its purpose ---
+
+    def sum(self, values: Any, purpose: str) -> Any:
+        """The sum over ranks of an array, or of a number, as a new one in float64."""
+        return values
+
+    def add_(self, values: Values, purpose: str) -> Values:
+        """Add up an array or a tensor over ranks, in place."""
+        return values
+
+    def first_(self, values: Values, purpose: str) -> Values:
+        """Replace an array or a tensor by that of rank 0, in place."""
+        return values
+
+    def numbers(self, number: int, purpose: str) -> list[int]:
+        """The number of each rank."""
+        return [number]
+
+    def texts(self, text: str, purpose: str) -> list[str]:
+        """The text of each rank."""
+        return [text]
+
+    def content(self, content: bytes | None, purpose: str) -> bytes | None:
+        """The bytes that rank 0 has, if it has some."""
+        return content
+
+    def agree(self, decision: str) -> None:
+        """Refuse to go on where ranks have decided differently."""
 
 
-_ranks: ContextVar[Any] = ContextVar("opgrow_ranks", default=Alone())  # noqa: B039 (it holds no state)
+ALONE = Alone()
+_team: ContextVar[Alone] = ContextVar("opgrow_team", default=ALONE)
 
 
-def current() -> Any:
-    """The ranks of the fit that is to begin."""
-    return _ranks.get()
+def current() -> Alone:
+    """The team of the fit that is to begin."""
+    return _team.get()
 
 
 @contextmanager
-def sharing(ranks: Any) -> Iterator[None]:
+def sharing(team: Alone) -> Iterator[None]:
     """Let fits share their work with other processes."""
-    token = _ranks.set(ranks)
+    token = _team.set(team)
     try:
         yield
     finally:
-        _ranks.reset(token)
+        _team.reset(token)

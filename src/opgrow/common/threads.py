@@ -7,6 +7,7 @@ contention makes a microsecond's work take a second.
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections import deque
@@ -34,10 +35,10 @@ def _executor(n_threads: int, process: int) -> ThreadPoolExecutor:
 
 def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
     """Results of independent tasks in their order, with few of them waiting at any time."""
-    if n_threads <= 1:
-        for task in tasks:
-            yield task()
-        return
+    return map(operator.call, tasks) if n_threads <= 1 else _streamed(tasks, n_threads)
+
+
+def _streamed(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
     pool = _executor(n_threads, os.getpid())
     waiting: deque[Future[Result]] = deque()
     try:

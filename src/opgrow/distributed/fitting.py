@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from ..common.team import sharing
 from .group import Group
-from .ranks import SharedRanks
+from .ranks import Ranks
 
 __all__ = ["TIMEOUT", "fit"]
 
@@ -65,7 +65,7 @@ def fit(
             "'with opgrow.distributed.process_group():'"
         )
     group = Group(timeout)
-    ranks = SharedRanks(group)
+    ranks = Ranks(group)
     try:
         if len(set(group.numbers(eval_set is not None, "facts"))) > 1:
             raise ValueError(

@@ -6,40 +6,36 @@ import json
 import os
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from ..common.team import Alone, Division
+from ..common.cells import cell_cuts
+from ..common.hashing import checksum
+from ..common.team import Alone, Division, Values
 from ..engine.shards import pairwise_sum
 from ..growth.capabilities import methods_with
-from ..growth.checkpoints import Folder, Identity
-from ..growth.chunk_backend import StreamProblem
-from ..rows.chunks.survey import Survey
-from .backend import DistributedBackend
-from .cells import cell_cuts
-from .checkpoints import digest, opened_together
 from .group import Group, LostRank
-from .streams import ShardStreamProblem, merged, shared
 
-__all__ = ["SharedRanks"]
+__all__ = ["Ranks"]
 
 Result = TypeVar("Result")
 #: Parameters that may be others on each rank.
 _OF_A_RANK = ("callbacks", "device", "n_jobs", "verbose")
 #: Where functions lie in memory, which differs between processes and says nothing.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+#: Rows that are digested at once.
+_DIGEST_ROWS = 1 << 13
 #: Errors that a rank tells the others of, by their names; an error counts as the first that it is one of.
 _TOLD = {e.__name__: e for e in (BlockingIOError, NotADirectoryError, OSError, TypeError, ValueError)}
 
 
-class SharedRanks(Alone):
+class Ranks(Alone):
     """Processes that hold a shard of the rows each."""
 
-    has_all_rows = False
+    alone = False
     batch_sizes = (256, 4096)
     mark = " of ranks"
 
@@ -92,9 +88,6 @@ class SharedRanks(Alone):
                     raise ValueError(
                         f"the ranks differ in {what}: rank 0 has {ours}, and rank {rank} {theirs}"
                     )
-
-    def add(self, values: Any) -> Any:
-        return self.group.sum(values, "moments")
 
     def largest(self, values: Any) -> Any:
         return self.group.largest(values, "moments")
@@ -157,25 +150,49 @@ class SharedRanks(Alone):
     def _largest(self, codes: np.ndarray) -> int:
         return max(self.group.numbers(int(codes.max(initial=0)), "sizes"))
 
-    def backend(self, backend: Any) -> DistributedBackend:
-        return DistributedBackend(backend, self)
-
-    def survey(self, own: Survey) -> Survey:
-        return merged(own, self.group)
-
-    def shared(self, problem: StreamProblem) -> ShardStreamProblem:
-        return shared(problem, self.group)
-
     def fingerprint(self, array: np.ndarray) -> str:
         """However the rows are divided."""
-        own = torch.from_numpy(digest(array, first=self.before(len(array))))
+        own = torch.from_numpy(_row_digest(array, self.before(len(array))))
         value = int(self.group.sum_(own, "fingerprints")) % 2**64
         return f"{' x '.join(map(str, (self.total(len(array)), *array.shape[1:])))} {value:016x}"
 
-    def checkpoint(
-        self, path: str | os.PathLike[str], seconds: float, identity: Identity
-    ) -> AbstractContextManager[Folder]:
-        return opened_together(self, path, seconds, identity)
+    def sum(self, values: Any, purpose: str) -> Any:
+        return self.group.sum(values, purpose)
+
+    def add_(self, values: Values, purpose: str) -> Values:
+        self.group.sum_(torch.as_tensor(values), purpose)
+        return values
+
+    def first_(self, values: Values, purpose: str) -> Values:
+        self.group.broadcast_(torch.as_tensor(values), purpose)
+        return values
+
+    def numbers(self, number: int, purpose: str) -> list[int]:
+        return self.group.numbers(number, purpose)
+
+    def texts(self, text: str, purpose: str) -> list[str]:
+        return self.group.texts(text, purpose)
+
+    def content(self, content: bytes | None, purpose: str) -> bytes | None:
+        return self.group.content(content, purpose)
+
+    def agree(self, decision: str) -> None:
+        decisions = self.group.texts(decision, "decisions")
+        if set(decisions) != {decision}:
+            raise RuntimeError(
+                f"the ranks have grown apart: they chose {', '.join(decisions)}; all must run on machines of "
+                "one kind, with the same versions"
+            )
+
+
+def _row_digest(array: np.ndarray, first: int) -> np.ndarray:
+    """One number (1,) for rows whose numbers begin with ``first``; that of all rows is the wrapping sum."""
+    total = np.zeros(1, np.int64)
+    matrix = array.reshape(len(array), -1)
+    for start in range(0, len(matrix), _DIGEST_ROWS):
+        words = np.ascontiguousarray(matrix[start : start + _DIGEST_ROWS], np.float64).view(np.uint64)
+        total += checksum(words, first + start)
+    return total
 
 
 def _difference(ours: Any, theirs: Any) -> tuple[Any, Any]:

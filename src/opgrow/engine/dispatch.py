@@ -7,6 +7,7 @@ is in `opgrow.engine.cuda.algebra`. Matrices are in double precision, and batche
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -63,6 +64,10 @@ class Algebra(Protocol):
         """Values as a numpy array."""
         ...
 
+    def joined(self, arrays: Sequence[Array]) -> Array:
+        """Arrays one after the other along their first axis, as a new one."""
+        ...
+
     def scores(
         self, solved: SolvedCandidates, loo: bool, h: Array, accepted: Array, target: Array, weight: Array
     ) -> Array:
@@ -102,6 +107,9 @@ class HostAlgebra:
 
     def host(self, values: np.ndarray) -> np.ndarray:
         return values
+
+    def joined(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate(arrays)
 
     def scores(
         self,

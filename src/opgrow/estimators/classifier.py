@@ -15,15 +15,15 @@ from ..network import Network
 from ..rows.chunks.sources import Source
 from ..rows.preparation import in_units, one_hot
 from ..training.scores import probabilities
+from .array_data import ArrayData
 from .base import Settings
 from .fit_data import FitData, check_classes
 from .fitting import Fit
 from .inputs import check_eval_set, check_rows
-from .memory_rows import MemoryRows
 from .parameters import check_common, class_weights
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
-from .source_rows import SourceRows
+from .source_data import SourceData
 from .streaming import as_source, targets_of
 
 __all__ = ["GrowingClassifier"]
@@ -51,7 +51,7 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
         source = as_source(self, X, y, sample_weight)
         data: FitData
         if source is not None:
-            data = SourceRows(self, source, eval_set, classification=True)
+            data = SourceData(self, source, eval_set, classification=True)
         else:
             data = self._rows(X, y, sample_weight, eval_set)
         Fit(self, data).run()
@@ -59,7 +59,7 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
         self.classes_ = data.classes
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> MemoryRows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> ArrayData:
         """Check arrays; their targets become one column for each class."""
         team = current()
         x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
@@ -71,13 +71,13 @@ class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
                 f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
             )
         if self.class_weight is not None:
-            weight = weight * class_weights(self.class_weight, classes, codes, team.add)
+            weight = weight * class_weights(self.class_weight, classes, codes, team)
         held = team.together(partial(check_eval_set, self, eval_set))
         validation = None
         if held is not None:
             team.together(partial(check_classes, held[1], classes))
             validation = held[0], one_hot(np.searchsorted(classes, held[1]), len(classes))
-        return MemoryRows(self, x, one_hot(codes, len(classes)), weight, (classes, codes), validation)
+        return ArrayData(self, x, one_hot(codes, len(classes)), weight, (classes, codes), validation)
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])

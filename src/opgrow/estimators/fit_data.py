@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..growth.backends import Backend
+from ..growth.engine import Engine
 from ..network import Network
 from ..network.scaling import Ranges, Scaling
 from ..rows.problem import Problem
@@ -42,6 +42,7 @@ class FitData(ABC):
     classes : labels of the classes, sorted; None for regression, or while they are not known
     classification : whether the targets are classes
     single_target : whether y has one dimension
+    kind : by which checkpoints tell rows in memory from rows in chunks
     constants : what the network has to know of the data, once the rows are divided
     sample : a few of the training rows, by which exports measure themselves, from then on
     """
@@ -51,6 +52,7 @@ class FitData(ABC):
     classification: bool
     classes: np.ndarray | None
     single_target: bool
+    kind: ClassVar[str]
     constants: Constants
     sample: np.ndarray
 
@@ -63,15 +65,15 @@ class FitData(ABC):
         """Go through rows that are not in memory for the first time."""
 
     @abstractmethod
-    def backend(self, n_threads: int) -> Backend:
-        """The backend of this rank that grows networks from these rows."""
+    def engine(self, n_threads: int) -> Engine:
+        """The engine of this rank that grows networks from these rows."""
 
     @abstractmethod
     def fingerprints(self) -> dict[str, str]:
         """What tells this data from other data, by names that a user understands."""
 
     @abstractmethod
-    def divide(self, seed: int, backend: Backend) -> int:
+    def divide(self, seed: int, engine: Engine) -> int:
         """Divide the rows among networks and find the constants; the number of networks."""
 
     @abstractmethod

@@ -18,9 +18,9 @@ from sklearn.utils import check_random_state
 
 from ..common.team import current
 from ..common.threads import run_all
-from ..growth.backends import Backend
-from ..growth.checkpoints import Identity, NoFolder, kept_seed
+from ..growth.checkpoints import Identity, NoFolder, kept_seed, opened
 from ..growth.checkpoints.fingerprints import texts
+from ..growth.engine import Engine
 from ..growth.events import FitFinished, FitStarted, GrowthStep
 from ..growth.loop import GrowthSettings
 from ..network import Network
@@ -55,7 +55,7 @@ class Fit:
     seed : of all random numbers
     """
 
-    engine: Backend
+    engine: Engine
     folder: NoFolder
     listeners: Listeners
     n_networks: int
@@ -77,9 +77,8 @@ class Fit:
         """Grow the network and hand it, with its history, to the estimator."""
         data, n_threads = self.data, self.settings.n_threads
         data.survey(self.seed, n_threads)
-        own = data.backend(n_threads)
-        self.engine = self.team.backend(own)
-        with self._open_folder(type(own).__name__) as self.folder:
+        self.engine = data.engine(n_threads)
+        with self._open_folder() as self.folder:
             self.n_networks = data.divide(self.seed, self.engine)
             self.estimator.network_ = self._grow()
         self.estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
@@ -94,7 +93,7 @@ class Fit:
             seed = seed if saved is None else saved
         return self.team.same_number(seed)
 
-    def _open_folder(self, backend: str) -> AbstractContextManager[NoFolder]:
+    def _open_folder(self) -> AbstractContextManager[NoFolder]:
         """The folder of checkpoints, which recognises this fit by everything that decides its network."""
         estimator = self.estimator
         if estimator.checkpoint_dir is None:
@@ -102,13 +101,13 @@ class Fit:
         parameters = estimator.get_params(deep=False).items()
         identity = Identity(
             type(estimator).__name__,
-            f"{backend}{self.team.mark}",
+            f"{self.engine.name}, {self.data.kind}{self.team.mark}",
             texts({name: value for name, value in parameters if name not in _NOT_OF_THE_NETWORK}),
             self.data.fingerprints(),
             self.seed,
             estimator.random_state is None,
         )
-        return self.team.checkpoint(estimator.checkpoint_dir, estimator.checkpoint_seconds, identity)
+        return opened(estimator.checkpoint_dir, estimator.checkpoint_seconds, identity, self.team)
 
     def _grow(self) -> Network:
         """Grow the networks; several become their average, or a student that learns from it."""
@@ -142,7 +141,7 @@ class Fit:
         """Grow the networks side by side; several become their average."""
         engine, n_at_once, settings = self.engine, 1, self.settings
         if self.n_networks > 1:
-            engine, n_at_once, n_threads = self.engine.beside(self.n_networks)
+            engine, n_at_once, n_threads = self.engine.beside(self.n_networks, self.team)
             settings = settings.with_threads(n_threads)
         if student_follows:
             settings = replace(settings, max_parameters=None)
@@ -153,7 +152,7 @@ class Fit:
         grown = [network for network in run_all(tasks, n_at_once) if network is not None]
         return grown[0] if len(grown) == 1 else average(grown)
 
-    def _grow_member(self, number: int, settings: GrowthSettings, engine: Backend) -> Network | None:
+    def _grow_member(self, number: int, settings: GrowthSettings, engine: Engine) -> Network | None:
         """Grow one of the networks of an average; None where a callback has stopped them all before."""
         with engine.member():  # others may wait for it, also if it never begins
             if number > 0 and self.listeners.stopped is not None:
@@ -165,7 +164,7 @@ class Fit:
             return self._grow_network(number, problem, replace(settings, max_parameters=most), engine)
 
     def _grow_network(
-        self, number: int, problem: Problem, settings: GrowthSettings, engine: Backend
+        self, number: int, problem: Problem, settings: GrowthSettings, engine: Engine
     ) -> Network:
         method, member = self.family._method, number + 1
         seed = self.seed if number == 0 else _seed_of_member(self.seed, number)
@@ -176,6 +175,7 @@ class Fit:
             seed,
             partial(self.listeners.hear, member),
             engine,
+            self.team,
             self.folder.journal(f"network{member:02d}"),
         )
         network = growth.run()

@@ -6,12 +6,13 @@ Parameters are checked in `fit`, as scikit-learn does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..common.checks import check_flag, check_integer, check_number, is_integer, is_number
+from ..common.team import ALONE, Alone
 from ..common.threads import default_threads
 from ..growth.devices import check_device
 from ..operators import OperatorSet
@@ -49,14 +50,15 @@ def class_weights(
     class_weight: ClassWeight,
     classes: np.ndarray,
     codes: np.ndarray,
-    add: Callable[[np.ndarray], np.ndarray] = lambda counts: counts,
+    team: Alone = ALONE,
 ) -> np.ndarray:
     """A weight for every row, from a dictionary or "balanced" (inversely proportional to class counts).
 
-    ``add`` adds the counts of other processes.
+    The counts are those of all ranks of a team.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = add(np.bincount(codes, minlength=len(classes)).astype(np.float64))
+        counts = np.bincount(codes, minlength=len(classes)).astype(np.float64)
+        counts = team.sum(counts, "moments")
         return (counts.sum() / (len(classes) * counts))[codes]
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dictionary, 'balanced' or None, got {class_weight!r}")

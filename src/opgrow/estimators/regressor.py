@@ -13,15 +13,15 @@ from ..common.team import current
 from ..network import Network
 from ..rows.chunks.sources import Source
 from ..rows.preparation import as_array, as_numbers, in_units, moments
+from .array_data import ArrayData
 from .base import Settings
 from .fit_data import FitData
 from .fitting import Fit
 from .inputs import check_eval_set, check_rows
-from .memory_rows import MemoryRows
 from .parameters import check_common
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
-from .source_rows import SourceRows
+from .source_data import SourceData
 from .streaming import as_source, targets_of
 
 __all__ = ["GrowingRegressor"]
@@ -54,7 +54,7 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
         source = as_source(self, X, y, sample_weight)
         data: FitData
         if source is not None:
-            data = SourceRows(self, source, eval_set, classification=False)
+            data = SourceData(self, source, eval_set, classification=False)
         else:
             data = self._rows(X, y, sample_weight, eval_set)
         Fit(self, data).run()
@@ -62,7 +62,7 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
         self.n_targets_, self.single_target_ = data.n_targets, data.single_target
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> MemoryRows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> ArrayData:
         """Check arrays; their targets become columns of numbers."""
         team = current()
         x, y, weight = team.together(partial(check_rows, self, X, y, sample_weight))
@@ -72,12 +72,12 @@ class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
         validation = None
         if held is not None:
             validation = held[0], team.together(partial(_as_many, held[1], target.shape[1]))
-        data = MemoryRows(self, x, target, weight, None, validation)
+        data = ArrayData(self, x, target, weight, None, validation)
         data.single_target = np.ndim(y) == 1
         return data
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return moments(target, weight, "y", ranks=current())
+        return moments(target, weight, "y", team=current())
 
     def _predictions(self, network: Network, x: np.ndarray, loss: str) -> np.ndarray:
         return network_outputs(network, x, self.device)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..common.extras import has, needs, require_torch
+from .engine import Engine, NativeEngine
 
-if TYPE_CHECKING:
-    from .backends import Backend
-
-__all__ = ["check_device", "choose_backend", "choose_device", "prediction_device"]
+__all__ = ["check_device", "choose_device", "choose_engine", "prediction_device"]
 
 #: Input values below which "auto" stays on the CPU: starting on a GPU, and its small steps, cost more than
 #: they bring.
@@ -64,15 +62,13 @@ def prediction_device(device: str, n_values: int) -> str:
         return "cpu"
 
 
-def choose_backend(device: str, n_values: int, n_threads: int) -> Backend:
-    """The backend that grows a network from so many input values."""
+def choose_engine(device: str, n_values: int, n_threads: int) -> Engine:
+    """The engine that grows a network from so many input values."""
     chosen = choose_device(device, n_values)
     if chosen == "cpu":
-        from .backends import HostBackend
-
-        return HostBackend(n_threads)
+        return NativeEngine(n_threads)
     from torch import device as torch_device
 
-    from .cuda_backend import DeviceBackend
+    from .cuda_engine import CudaEngine
 
-    return DeviceBackend(torch_device(chosen))
+    return CudaEngine(torch_device(chosen))

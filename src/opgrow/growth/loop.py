@@ -17,16 +17,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..common.errors import NotFiniteError
+from ..common.team import ALONE, Alone
 from ..network import Block, Head, Layer, Linear, Network
 from ..network.tensors import to_tensors
 from ..rows.problem import Problem
 from ..training.candidates import Candidates
+from ..training.draft import Draft
 from ..training.schedule import Epoch, Outcome
 from ..training.scores import Score
 from ..training.settings import TuningSettings
-from ..training.train import TrainedCandidates, Training
-from .backends import Backend, HostBackend, Part
-from .checkpoints import Draft, Journal
+from ..training.train import Training
+from .checkpoints import Journal
+from .engine import Engine, NativeEngine
 from .events import (
     EpochFinished,
     Event,
@@ -44,8 +46,6 @@ __all__ = [
     "Growth",
     "GrowthSettings",
     "Method",
-    "Part",
-    "Problem",
     "fold_norm",
     "schedule",
 ]
@@ -133,20 +133,23 @@ class Growth(ABC):
         settings: GrowthSettings,
         seed: int,
         emit: Callable[[Event], None] = lambda event: None,
-        backend: Backend | None = None,
+        engine: Engine | None = None,
+        team: Alone = ALONE,
         journal: Journal | None = None,
     ) -> None:
         self.problem, self.method, self.settings, self.seed = problem, method, settings, seed
         self._listener = emit
         self.journal = Journal() if journal is None else journal
         self.n_threads = settings.n_threads
-        self.backend: Backend = HostBackend(settings.n_threads) if backend is None else backend
+        self.engine: Engine = NativeEngine(settings.n_threads) if engine is None else engine
+        self.team = team
         self.steps: list[GrowthStep] = []
         # What is kept so far: layers, their head and its score.
         self.layers: list[Layer] = []
         self.head: Head | None = None
         self.score: Score | None = None
         self.full: str | None = None
+        self.begin()
 
     @property
     def stopped(self) -> str | None:
@@ -155,32 +158,17 @@ class Growth(ABC):
 
     def run(self) -> Network:
         """Grow, fine-tune and return the network."""
-        with self.backend.running():
-            return self._run()
-
-    def _run(self) -> Network:
         started = self.journal.clock()
-        problem, settings = self.problem, self.settings
-        validation = problem.validation
-        self.emit(
-            GrowthStarted(
-                self.method.name,
-                problem.n_rows,
-                0 if validation is None else validation.n_rows,
-                problem.n_inputs,
-                problem.n_outputs,
-                settings.criterion,
-            )
-        )
-        parts = self._parts()
-        for number in range(1, settings.max_layers + 1):
-            grown = self.grow_layer(number, parts)
-            if grown is None or not self._decide_layer(number, grown) or number == settings.max_layers:
-                break
-            if self.stopped is not None:
-                break
-            parts = [self.next_part(part, grown) for part in parts]
-        self._fine_tune()
+        with self.engine.running():
+            self.emit(self._started())
+            parts = self._parts()
+            for number in range(1, self.settings.max_layers + 1):
+                grown = self.grow_layer(number, parts)
+                last = number == self.settings.max_layers
+                if grown is None or not self._decide_layer(number, grown) or last or self.stopped is not None:
+                    break
+                parts = [self.next_part(part, grown) for part in parts]
+            self._fine_tune()
         network = self._network(self.layers, self.head)
         assert self.score is not None
         self._check_finite(network, self.score)
@@ -189,11 +177,26 @@ class Growth(ABC):
         self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
         return network
 
+    def _started(self) -> GrowthStarted:
+        problem, validation = self.problem, self.problem.validation
+        return GrowthStarted(
+            self.method.name,
+            problem.n_rows,
+            0 if validation is None else validation.n_rows,
+            problem.n_inputs,
+            problem.n_outputs,
+            self.settings.criterion,
+        )
+
     def _parts(self) -> list[Any]:
         """The training rows and, where there are some, validation rows as the first layer sees them."""
-        return [self.backend.part(p) for p in (self.problem, self.problem.validation) if p is not None]
+        problems = (self.problem, self.problem.validation)
+        return [self.engine.rows(p, self.team) for p in problems if p is not None]
 
     # --- what methods say ---
+
+    def begin(self) -> None:  # noqa: B027 (most have nothing to keep)
+        """Set what a method keeps for itself while it grows."""
 
     @abstractmethod
     def grow_layer(self, number: int, parts: list[Any]) -> GrownLayer | None:
@@ -206,7 +209,7 @@ class Growth(ABC):
         """All layers of the network that ``grown`` makes."""
         return [*self.layers, grown.layer]
 
-    def next_part(self, part: Part, grown: GrownLayer) -> Any:
+    def next_part(self, part: Any, grown: GrownLayer) -> Any:
         """The rows as the layer after ``grown`` sees them."""
         return part.next_layer()
 
@@ -250,12 +253,13 @@ class Growth(ABC):
         """
         dropouts = [settings.dropout] * len(networks) if dropouts is None else dropouts
         candidates = Candidates.of_networks(networks, parts[0].n_accepted, dropouts)
-        trained = self.train(candidates, parts, settings, rng, on_epoch, self.journal.draft(title))
+        draft = self.journal.draft(title)
+        trained = self.engine.train(self.training(candidates, parts, settings, rng, on_epoch, draft))
         for k, (layers, head) in enumerate(networks):
             candidates.shapes[k].restore(trained.theta[k], trained.moments[:, k], layers, head)
         return trained.outcomes
 
-    def train(
+    def training(
         self,
         candidates: Candidates,
         parts: list[Any],
@@ -264,14 +268,13 @@ class Growth(ABC):
         on_epoch: Callable[[Epoch], bool | None],
         draft: Draft,
         exact: bool = True,
-    ) -> TrainedCandidates:
-        """Train candidates on the first part; they are scored on the last."""
+    ) -> Training:
+        """How candidates are trained on the first part; they are scored on the last."""
         criterion = self.settings.criterion
-        trainer = self.backend.trainer(candidates, parts[0], settings, criterion)
-        training = Training(
+        trainer = self.engine.trainer(candidates, parts[0], settings, criterion)
+        return Training(
             trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft
         )
-        return self.backend.train(training)
 
     def in_time(self, settings: TuningSettings) -> TuningSettings:
         """Settings of a tuning, which has no epochs any more once the growth is stopped."""

@@ -22,7 +22,9 @@ from ..engine.native import native
 from ..engine.search import SolvedCandidates
 from ..network import NORM_EPSILON
 from ..operators import OperatorSet
-from ..rows.search_sums import Draw, Gathered, SearchRows, draw_weights
+from ..rows.draws import Draw, draw_weights
+from ..rows.interface import Rows
+from ..rows.search_sums import Gathered
 
 __all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "check_result", "search"]
 
@@ -125,12 +127,12 @@ class _Problem:
 
 
 def search(
-    rows: SearchRows,
+    rows: Rows,
     sets: Sequence[OperatorSet],
     n_neurons: int,
     settings: SearchSettings,
     rng: np.random.Generator,
-    validation: SearchRows | None = None,
+    validation: Rows | None = None,
 ) -> SearchResult:
     """Find the operator set, weights and head of a new block of ``n_neurons``.
 
@@ -237,8 +239,8 @@ def _scores(
     loss: np.ndarray,
     valid: np.ndarray,
     rival: np.ndarray,
-    rows: SearchRows,
-    validation: SearchRows | None,
+    rows: Rows,
+    validation: Rows | None,
     settings: SearchSettings,
 ) -> np.ndarray:
     """Scores (ridges, candidates), higher is better; -inf for what was not looked at."""
@@ -272,7 +274,7 @@ def _predictive_scores(
     problem: _Problem,
     r: int,
     chosen: np.ndarray,
-    where: SearchRows,
+    where: Rows,
     cache: list[Array] | None,
     settings: SearchSettings,
 ) -> np.ndarray:
@@ -293,7 +295,7 @@ def _predictive_scores(
     )
     score = partial(algebra.scores, candidates, settings.score == "loo")
     total = where.score(problem.draws, chosen, cache, score, settings.n_threads)
-    return algebra.host(total / where.total_weight)
+    return algebra.host(total / where.sample.total_weight)
 
 
 def _draw_of(draws: Sequence[Draw], candidate: int) -> Draw:

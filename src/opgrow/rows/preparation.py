@@ -115,24 +115,24 @@ def _chunks(
 
 
 def _summed(
-    function: Callable[[slice, np.ndarray], np.ndarray], x: np.ndarray, rows: np.ndarray | None, ranks: Alone
+    function: Callable[[slice, np.ndarray], np.ndarray], x: np.ndarray, rows: np.ndarray | None, team: Alone
 ) -> np.ndarray:
     """The sum over ranks of what a function makes of chunks of rows, each a value for every column.
 
     The rows of a cell are added by themselves, so that it does not show which rank holds it.
     """
     cells = []
-    for cell in ranks.cells(len(x), rows):
+    for cell in team.cells(len(x), rows):
         total = np.zeros(x.shape[1])
         for span, values in _chunks(x, rows, cell):
             total += function(span, values)
         cells.append(total)
-    return ranks.add(pairwise_sum(np.stack(cells)))
+    return team.sum(pairwise_sum(np.stack(cells)), "moments")
 
 
-def in_units(weight: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:
+def in_units(weight: np.ndarray, team: Alone = _ALONE) -> np.ndarray:
     """Weights of any magnitude times a power of 2, so that the largest of all lies between 1 and 2."""
-    return np.ldexp(weight, 1 - np.frexp(ranks.largest(weight.max()))[1])
+    return np.ldexp(weight, 1 - np.frexp(team.largest(weight.max()))[1])
 
 
 def moments(
@@ -140,20 +140,20 @@ def moments(
     weight: np.ndarray,
     what: str = "X",
     rows: np.ndarray | None = None,
-    ranks: Alone = _ALONE,
+    team: Alone = _ALONE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and scale of each column; the scale of a constant column is 1.
 
     ``rows`` are those that count, None for all, and ``weight`` has a value for each of them. The rows of all
-    ``ranks`` are meant.
+    ``team`` are meant.
     """
-    n_rows = ranks.total(len(weight))
-    mean, variance = _mean_and_variance(x, weight, rows, ranks)
-    extreme = are_extreme(x, mean, variance, ranks)
+    n_rows = team.total(len(weight))
+    mean, variance = _mean_and_variance(x, weight, rows, team)
+    extreme = are_extreme(x, mean, variance, team)
     if not extreme.any():
         return mean, scale_of(mean, variance, n_rows, what)
-    unit = np.where(extreme, _units(x, what, rows, ranks), 1.0)
-    mean, variance = _mean_and_variance(x, weight, rows, ranks, unit)
+    unit = np.where(extreme, _units(x, what, rows, team), 1.0)
+    mean, variance = _mean_and_variance(x, weight, rows, team, unit)
     return mean * unit, scale_of(mean, variance, n_rows, what, unit)
 
 
@@ -161,11 +161,11 @@ def _mean_and_variance(
     x: np.ndarray,
     weight: np.ndarray,
     rows: np.ndarray | None,
-    ranks: Alone,
+    team: Alone,
     unit: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and variance of each column, divided by its unit."""
-    total = ranks.weight(weight, len(x), rows)
+    total = team.weight(weight, len(x), rows)
 
     def first(span: slice, values: np.ndarray) -> np.ndarray:
         return (weight[span, None] * (values / unit)).sum(axis=0) / total
@@ -174,25 +174,25 @@ def _mean_and_variance(
         return (weight[span, None] * np.square(values / unit - mean)).sum(axis=0) / total
 
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = _summed(first, x, rows, ranks)
-        return mean, _summed(second, x, rows, ranks)
+        mean = _summed(first, x, rows, team)
+        return mean, _summed(second, x, rows, team)
 
 
-def are_extreme(x: np.ndarray, mean: np.ndarray, variance: np.ndarray, ranks: Alone = _ALONE) -> np.ndarray:
+def are_extreme(x: np.ndarray, mean: np.ndarray, variance: np.ndarray, team: Alone = _ALONE) -> np.ndarray:
     """Columns whose squares overflow or vanish, by their moments: the scale has to be taken with units."""
     with np.errstate(invalid="ignore"):
         extreme = ~np.isfinite(variance) | ((variance < _TINY_VARIANCE) & (np.abs(mean) < _TINY_MEAN))
     if extreme.any():  # zeros are only constant
-        extreme[extreme] = ranks.largest(x[:, extreme].any(axis=0)) > 0
+        extreme[extreme] = team.largest(x[:, extreme].any(axis=0)) > 0
     return extreme
 
 
-def _units(x: np.ndarray, what: str, rows: np.ndarray | None, ranks: Alone) -> np.ndarray:
+def _units(x: np.ndarray, what: str, rows: np.ndarray | None, team: Alone) -> np.ndarray:
     """The power of 2 below the largest value of each column."""
     largest = np.zeros(x.shape[1])
     for _, values in _chunks(x, rows):
         np.maximum(largest, np.abs(values).max(axis=0), out=largest)
-    largest = ranks.largest(largest)
+    largest = team.largest(largest)
     if (largest > _LARGEST).any():
         column = int(largest.argmax())
         raise ValueError(
@@ -245,14 +245,14 @@ def scaled(x: np.ndarray, scaling: Scaling, what: str = "X", rows: np.ndarray | 
     return out
 
 
-def ranges(x: np.ndarray, target: np.ndarray, ranks: Alone = _ALONE) -> Ranges:
+def ranges(x: np.ndarray, target: np.ndarray, team: Alone = _ALONE) -> Ranges:
     """The least and the largest value of each column of inputs and targets, of all ranks."""
     bounds = [
         limit
         for values in (x, target)
         for limit in (
-            -ranks.largest(-values.min(axis=0).astype(np.float64)),
-            ranks.largest(values.max(axis=0).astype(np.float64)),
+            -team.largest(-values.min(axis=0).astype(np.float64)),
+            team.largest(values.max(axis=0).astype(np.float64)),
         )
     ]
     return Ranges(*bounds)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..common.cells import cell_cuts
+from ..common.team import Alone
 from ..network.scaling import Scaling
 
-__all__ = ["Problem", "sample_rows"]
+if TYPE_CHECKING:
+    from .chunks.rows import TrainingRows
+
+__all__ = ["Place", "Problem", "place_of", "sample_rows", "shared_sample"]
 
 
 def sample_rows(n_outputs: int) -> int:
@@ -17,11 +23,51 @@ def sample_rows(n_outputs: int) -> int:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the rows here are among those of all ranks.
+
+    Attributes
+    ----------
+    numbers : (rows here,) int64, the number of each row among those of all ranks
+    first : rows on the ranks before this one; total : on all of them
+    cuts : rows here at which another cell begins
+    """
+
+    numbers: np.ndarray
+    first: int
+    total: int
+    cuts: tuple[int, ...] = ()
+
+
+def place_of(n_rows: int, chosen: np.ndarray | None, team: Alone) -> Place | None:
+    """Where the chosen rows (None: all) among so many here are; None where all rows are here."""
+    if team.alone:
+        return None
+    sizes = team.numbers(n_rows, "sizes")
+    counts = team.numbers(n_rows if chosen is None else len(chosen), "sizes")
+    empty = next((rank for rank, n in enumerate(counts) if n == 0), None)
+    if empty is not None:
+        raise ValueError(
+            f"rank {empty} has none of the {sum(counts)} training or validation rows: give every rank more "
+            "rows, or use fewer ranks"
+        )
+    numbers = np.arange(n_rows) if chosen is None else np.asarray(chosen, np.int64)
+    numbers = numbers + sum(sizes[: team.rank])
+    return Place(numbers, sum(counts[: team.rank]), sum(counts), cell_cuts(numbers, sum(sizes)))
+
+
+@dataclass(frozen=True)
 class Problem:
     """Data to grow from: inputs (N, D), targets (N, outputs), weights (N,) with mean 1; all float32.
 
     Inputs are scaled, unless ``scaling`` is given: then they are as the user passed them, of any float type,
     and ``rows`` says which of them are meant (None: all).
+
+    Attributes
+    ----------
+    chunks : training rows that are read in chunks; the arrays are a sample of them, or all if these are few
+    place : where the arrays' rows are among those of all ranks; None where there are no others
+    total_rows : of all chunks and ranks; None: those of the arrays
     """
 
     x: np.ndarray
@@ -30,10 +76,14 @@ class Problem:
     validation: Problem | None = None
     rows: np.ndarray | None = None
     scaling: Scaling | None = None
+    chunks: TrainingRows | None = None
+    place: Place | None = None
+    total_rows: int | None = None
 
     @property
     def n_rows(self) -> int:
-        return len(self.target)
+        """Rows in all, of which some may be elsewhere."""
+        return len(self.target) if self.total_rows is None else self.total_rows
 
     @property
     def n_inputs(self) -> int:
@@ -42,3 +92,37 @@ class Problem:
     @property
     def n_outputs(self) -> int:
         return self.target.shape[1]
+
+    def read_in_chunks(self, chunks: TrainingRows, team: Alone) -> Problem:
+        """The same with training rows in chunks: each rank has its own, and a share of the sample."""
+        validation = None if self.validation is None else self.validation._placed(team)
+        return replace(
+            self._placed(team),
+            validation=validation,
+            chunks=chunks,
+            total_rows=sum(team.numbers(chunks.n_rows, "sizes")),
+        )
+
+    def _placed(self, team: Alone) -> Problem:
+        """The arrays as the share of this rank."""
+        if team.alone:
+            return self
+        sizes = team.numbers(len(self.x), "sizes")
+        first, total = sum(sizes[: team.rank]), sum(sizes)
+        return replace(self, place=Place(first + np.arange(len(self.x)), first, total), total_rows=total)
+
+
+def shared_sample(
+    here: tuple[np.ndarray, np.ndarray, np.ndarray], place: Place | None, team: Alone
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Outputs (n, C), targets (n, C) and weights (n,) of the first rows of all ranks, wherever they are."""
+    if place is None:
+        return here
+    outputs, target, weight = here
+    n_outputs = target.shape[1]
+    size = min(sample_rows(n_outputs), place.total)
+    beside = np.zeros((size, 2 * n_outputs + 1), np.float32)
+    columns = np.concatenate([outputs, target, weight[:, None]], axis=1)
+    beside[place.first : place.first + len(columns)] = columns
+    team.add_(beside, "sample of rows")
+    return beside[:, :n_outputs], beside[:, n_outputs:-1], beside[:, -1]

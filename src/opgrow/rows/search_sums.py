@@ -1,64 +1,41 @@
-"""Candidates of the search and the sums over rows that decide between them.
+"""The sums over rows that decide between the candidates of a search.
 
-A candidate is an operator set with random weights. One pass over the rows gathers, for all candidates side
-by side, everything that `ridge` needs; the sums add over chunks of rows, threads and machines. Features are
-summed after a provisional shift and scale, so that float32 products neither cancel nor overflow; the true
-standardisation is applied to the sums afterwards.
+One pass over the rows gathers, for all candidates side by side, everything that the closed form needs; the
+sums add over chunks of rows, threads and ranks. Features are summed after a provisional shift and scale, so
+that float32 products neither cancel nor overflow; the true standardisation is applied to the sums afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..common.reservations import Reservation, reserve
-from ..common.threads import run_all, stream
+from ..common.reservations import Reservation
+from ..common.team import Alone
 from ..engine.dispatch import Array, algebra_of
-from ..engine.features import compiled_features
 from ..engine.native import native
-from ..operators import OperatorSet
 
 __all__ = [
-    "Draw",
+    "CellTotals",
     "Gathered",
     "Provisional",
-    "Rows",
     "ScoreChunk",
-    "SearchRows",
-    "Share",
     "Sums",
-    "all_features",
-    "as_they_are",
     "chunks",
     "constants_of",
-    "draw_weights",
     "provisional",
+    "shared_constants",
+    "shared_sums",
+    "sums_of",
 ]
 
 #: Bytes of candidate features that one search may keep between its two passes.
 CACHE_BYTES = 1 << 29
 #: Bytes of candidate features in a chunk of rows.
 CHUNK_BYTES = 1 << 25
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One matrix of random weights and the candidates that use it."""
-
-    weight: np.ndarray
-    weight_range: float
-    sets: list[OperatorSet]
-    first: int  # index of the first candidate
-
-    @cached_property
-    def codes(self) -> list[tuple[int, int, int] | None]:
-        """The engine's codes of the sets, None for those it does not have."""
-        return [operator_set.codes for operator_set in self.sets]
 
 
 @dataclass
@@ -109,217 +86,26 @@ class Gathered:
 ScoreChunk = Callable[[Array, Array, Array, Array], Array]
 
 
-#: From the constants that some rows suggest to those that are used.
-Share = Callable[[Provisional], Provisional]
+class CellTotals:
+    """Sums of cells, added to each other in pairs, pairs of pairs and so on."""
 
+    def __init__(self, n_cells: int) -> None:
+        self._cells: list[Any] = [None] * n_cells
 
-def as_they_are(constants: Provisional) -> Provisional:
-    """No other process has a say in the constants."""
-    return constants
+    def add(self, cell: int, part: Any) -> None:
+        """Add the next chunk of a cell; the first one may change."""
+        self._cells[cell] = _added(self._cells[cell], part)
 
-
-class SearchRows(Protocol):
-    """Data as the search sees it, wherever it is: what can be done with candidates on it."""
-
-    @property
-    def total_weight(self) -> float: ...
-
-    @property
-    def n_inputs(self) -> int: ...
-
-    @property
-    def n_rows(self) -> int: ...
-
-    def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = ...) -> Gathered:
-        """One pass over the rows that sums what the candidates' fits need.
-
-        ``share`` returns the constants that are used instead of those found here.
-        """
-        ...
-
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Array] | None,
-        function: ScoreChunk,
-        n_threads: int,
-    ) -> Array:
-        """The sum of a function of the chosen candidates' features over chunks of rows."""
-        ...
-
-
-def draw_weights(
-    n_inputs: int,
-    n_neurons: int,
-    sets: Sequence[OperatorSet],
-    weight_ranges: Sequence[float],
-    n_draws: int,
-    share_draws: bool,
-    rng: np.random.Generator,
-) -> list[Draw]:
-    """Random weights for every operator set, or once for all sets with the same nodal operator."""
-    groups: list[list[OperatorSet]]
-    if share_draws:
-        by_nodal: dict[str, list[OperatorSet]] = {}
-        for s in sets:
-            by_nodal.setdefault(s.nodal, []).append(s)
-        groups = list(by_nodal.values())
-    else:
-        groups = [[s] for s in sets]
-    draws, first = [], 0
-    for _ in range(n_draws):
-        for group in groups:
-            unit = rng.uniform(-1.0, 1.0, size=(n_inputs, n_neurons))
-            for weight_range in weight_ranges:
-                draws.append(Draw((unit * weight_range).astype(np.float32), weight_range, group, first))
-                first += len(group)
-    return draws
-
-
-def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:
-    """Raw features of a draw's candidates for some rows: out (sets, m, n)."""
-    built_in = [codes for codes in draw.codes if codes is not None]
-    if built_in:
-        whole = out if len(built_in) == len(draw.sets) else None
-        nodals, pools, activations = zip(*built_in, strict=True)
-        found = native().search_features(nodals[0], pools, activations, x, draw.weight, whole)
-        if whole is not None:
-            return
-        out[[codes is not None for codes in draw.codes]] = found
-    nothing = np.zeros(draw.weight.shape[1], np.float32)
-    for j, operator_set in enumerate(draw.sets):
-        if draw.codes[j] is None:
-            out[j] = compiled_features(x, draw.weight, nothing, operator_set).T
-
-
-def chunks(n_rows: int, columns: int) -> list[slice]:
-    """Rows to take at once: enough chunks for several threads, each within its memory."""
-    size = min(CHUNK_BYTES // (4 * max(columns, 1)), 8192, max(256, -(-n_rows // 4)))
-    size = max(size, 64)
-    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows in the memory of the host.
-
-    Attributes
-    ----------
-    x : (N, D) float32, inputs of the layer
-    accepted : (N, p) float32, standardised features of the layer's accepted blocks
-    target : (N, C) float32
-    weight : (N,) float32 with mean 1
-    cuts : rows, in order, at which a chunk has to end
-    """
-
-    x: np.ndarray
-    accepted: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-    cuts: tuple[int, ...] = ()
-
-    @property
-    def n_rows(self) -> int:
-        return self.x.shape[0]
-
-    @property
-    def n_inputs(self) -> int:
-        return self.x.shape[1]
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.weight.sum(dtype=np.float64))
-
-    def gather(self, draws: Sequence[Draw], n_threads: int, share: Share = as_they_are) -> Gathered:
-        """Chunks are spread over threads; their sums are added in order, and those of cells in pairs."""
-        k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-        constants = share(provisional(all_features(self.x[:64], draws, n_threads)))
-        size = 4 * k * m * self.n_rows
-        reservation = reserve(size) if size <= CACHE_BYTES else None
-        cache: list[Array] | None = None if reservation is None else []
-
-        def task(span: slice) -> tuple[Sums, np.ndarray | None]:
-            h = all_features(self.x[span], draws)
-            return self._sum_chunk(h, span, constants), None if cache is None else h
-
-        def parts() -> Iterator[Sums]:
-            for part, h in stream([partial(task, span) for _, span in self._spans(k * m)], n_threads):
-                if cache is not None:
-                    cache.append(h)
-                yield part
-
-        total = self._added(parts(), k * m)
-        assert total is not None
-        return Gathered(total, constants, cache, reservation)
-
-    def summing(self, draws: Sequence[Draw], constants: Provisional) -> Iterator[Callable[[], Sums]]:
-        """Tasks that sum the rows span by span."""
-        k, m = sum(len(draw.sets) for draw in draws), draws[0].weight.shape[1]
-
-        def task(span: slice) -> Sums:
-            return self._sum_chunk(all_features(self.x[span], draws), span, constants)
-
-        return (partial(task, span) for span in chunks(self.n_rows, k * m))
-
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Array] | None,
-        function: ScoreChunk,
-        n_threads: int,
-    ) -> Array:
-        """Without a cache, only the features of the chosen candidates are computed again."""
-        size = sum(len(draw.sets) for draw in draws) * draws[0].weight.shape[1]
-        needed = picked(draws, chosen)
-
-        def task(number: int, span: slice) -> np.ndarray:
-            h = all_features(self.x[span], needed) if cache is None else cache[number][chosen]
-            arrays = (np.ascontiguousarray(a[span]) for a in (self.accepted, self.target, self.weight))
-            return function(h, *arrays)
-
-        tasks = [partial(task, number, span) for number, (_, span) in enumerate(self._spans(size))]
-        total = self._added(stream(tasks, n_threads), size)
-        return np.zeros(len(chosen)) if total is None else total
-
-    def _spans(self, columns: int) -> list[tuple[int, slice]]:
-        """Rows to take at once, and the number of the cell that they are in."""
-        return [
-            (cell, slice(start + span.start, start + span.stop))
-            for cell, (start, stop) in enumerate(pairwise([0, *self.cuts, self.n_rows]))
-            for span in chunks(stop - start, columns)
-        ]
-
-    def _added(self, parts: Iterable[Any], columns: int) -> Any:
-        """The sum of what belongs to each of the spans; None if there are none."""
-        cells: list[Any] = [None] * (len(self.cuts) + 1)
-        for part, (cell, _) in zip(parts, self._spans(columns), strict=True):
-            cells[cell] = _sum_of(cells[cell], part)
+    def total(self) -> Any:
+        """The sum over all cells, of which at least one has some."""
+        cells = self._cells
         while len(cells) > 1:
-            cells = [_sum_of(*cells[i : i + 2]) for i in range(0, len(cells), 2)]
+            cells = [_added(*cells[i : i + 2]) for i in range(0, len(cells), 2)]
+        assert cells[0] is not None
         return cells[0]
 
-    def _sum_chunk(self, h: np.ndarray, span: slice, constants: Provisional) -> Sums:
-        """Statistics of one chunk of rows with features ``h`` (k, m, n)."""
-        accepted, target, weight = (
-            np.ascontiguousarray(a[span]) for a in (self.accepted, self.target, self.weight)
-        )
-        weights = None if (weight == 1).all() else weight
-        engine = native()
-        squares = engine.column_sums(target, weights, power=2)
-        return Sums(
-            *engine.search_sums(h, constants.shift, constants.scale, weights, accepted, target),
-            accepted_total=engine.column_sums(accepted, weights),
-            accepted_gram=engine.gram(accepted, accepted, weights),
-            accepted_target=engine.gram(accepted, target, weights),
-            target_total=engine.column_sums(target, weights),
-            target_square=engine.row_sums(squares[None]).reshape(()),
-            weight=engine.column_sums(weight[:, None]).reshape(()),
-        )
 
-
-def _sum_of(one: Any, other: Any = None) -> Any:
+def _added(one: Any, other: Any = None) -> Any:
     """The sum of two parts, of which either may be missing; the first one may change."""
     if one is None or other is None:
         return other if one is None else one
@@ -327,13 +113,52 @@ def _sum_of(one: Any, other: Any = None) -> Any:
     return one
 
 
-def picked(draws: Sequence[Draw], chosen: np.ndarray) -> list[Draw]:
-    """The draws of the chosen candidates, each with no more of its sets than these."""
-    return [
-        Draw(d.weight, d.weight_range, [d.sets[i - d.first] for i in wanted], d.first)
-        for d in draws
-        if (wanted := chosen[(chosen >= d.first) & (chosen < d.first + len(d.sets))]).size
-    ]
+def sums_of(
+    features: np.ndarray, constants: Provisional, accepted: np.ndarray, target: np.ndarray, weight: np.ndarray
+) -> Sums:
+    """Sums of one chunk of rows with raw features (k, m, n)."""
+    weights = None if (weight == 1).all() else weight
+    engine = native()
+    squares = engine.column_sums(target, weights, power=2)
+    return Sums(
+        *engine.search_sums(features, constants.shift, constants.scale, weights, accepted, target),
+        accepted_total=engine.column_sums(accepted, weights),
+        accepted_gram=engine.gram(accepted, accepted, weights),
+        accepted_target=engine.gram(accepted, target, weights),
+        target_total=engine.column_sums(target, weights),
+        target_square=engine.row_sums(squares[None]).reshape(()),
+        weight=engine.column_sums(weight[:, None]).reshape(()),
+    )
+
+
+def shared_sums(sums: Sums, team: Alone) -> Sums:
+    """Sums over all ranks, sent as one vector."""
+    if team.alone:
+        return sums
+    parts = [getattr(sums, entry.name) for entry in fields(sums)]
+    flat = team.add_(algebra_of(sums.gram).joined([part.reshape(-1) for part in parts]), "sums of the search")
+    totals, start = [], 0
+    for part in parts:
+        size = int(np.prod(part.shape))
+        totals.append(flat[start : start + size].reshape(part.shape))
+        start += size
+    return Sums(*totals)
+
+
+def shared_constants(constants: Provisional, team: Alone) -> Provisional:
+    """Those of rank 0, for sums can only be added after the same shift and scale."""
+    if team.alone:
+        return constants
+    both = algebra_of(constants.shift).joined([constants.shift, constants.scale])
+    team.first_(both, "constants of the search")
+    return Provisional(both[: len(constants.shift)], both[len(constants.shift) :])
+
+
+def chunks(n_rows: int, columns: int) -> list[slice]:
+    """Rows to take at once: enough chunks for several threads, each within its memory."""
+    size = min(CHUNK_BYTES // (4 * max(columns, 1)), 8192, max(256, -(-n_rows // 4)))
+    size = max(size, 64)
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
 def provisional(h: np.ndarray) -> Provisional:
@@ -350,16 +175,3 @@ def constants_of(mean: Array, variance: Array) -> Provisional:
     shift = algebra.where(algebra.finite(mean), mean, 0.0)
     scale = 1.0 / algebra.where(usable, variance, 1.0) ** 0.5
     return Provisional(algebra.single(shift), algebra.single(scale))
-
-
-def all_features(x: np.ndarray, draws: Sequence[Draw], n_threads: int = 1) -> np.ndarray:
-    """Features of all candidates for some rows: (k, m, n). Draws are spread over threads."""
-    starts = np.cumsum([0, *(len(draw.sets) for draw in draws)])
-    out = np.empty((starts[-1], draws[0].weight.shape[1], len(x)), np.float32)
-    x = np.ascontiguousarray(x)
-
-    def task(i: int) -> None:
-        _features(x, draws[i], out[starts[i] : starts[i + 1]])
-
-    run_all([partial(task, i) for i in range(len(draws))], n_threads)
-    return out

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,16 +14,11 @@ from ..common.threads import run_all
 from ..engine import training
 from ..engine.evaluation import Evaluation
 from ..engine.native import native
+from ..rows.interface import Rows
 from .candidates import Candidates, Shape, fill
 from .settings import TuningSettings, batch_bounds
 
-__all__ = ["HostTrainer", "NativeTrainer", "engine_settings"]
-
-
-class Windows(Protocol):
-    """Training rows that come one window after the other: all of them in an epoch."""
-
-    def windows(self, rng: np.random.Generator) -> Iterator[training.Rows]: ...
+__all__ = ["NativeTrainer", "engine_settings"]
 
 
 def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> training.Settings:
@@ -32,11 +28,14 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
     return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm)
 
 
-class HostTrainer:
-    """What trainers in the memory of the host share: parameters, and statistics and scores by the engine."""
+class NativeTrainer:
+    """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
 
-    def __init__(self, candidates: Candidates, settings: TuningSettings, criterion: str) -> None:
+    def __init__(self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str) -> None:
         self.candidates, self.settings, self.criterion = candidates, settings, criterion
+        self.team, self.windows = rows.team, rows.windows()
+        self._window: training.Rows | None = None
+        self._epochs: list[training.Epochs] = []
         self.theta = candidates.theta.copy()
         self.shapes = [shape.compiled() for shape in candidates.shapes]
         pairs = zip(candidates.shapes, candidates.dropouts, strict=True)
@@ -49,6 +48,33 @@ class HostTrainer:
         self.active = np.arange(len(self.theta))
         self._best = self.theta.copy()
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
+
+    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        self.active = active = np.flatnonzero(rates)
+        losses, n_batches = np.zeros(len(rates)), 0
+        for state in self.states:
+            state.skipped = 0
+        for window in self.windows(rng):
+            rows: training.Rows = window.rows
+            epochs = self._prepare(rows)
+            order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
+            count = len(epochs[0].bounds) - 1
+            train = native().train_epoch
+            self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active])
+            losses[active] += [count * self.states[k].loss for k in active]
+            n_batches += count
+        return losses / n_batches, np.array([state.skipped for state in self.states])
+
+    def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
+        """The epochs of all candidates on a window, which mostly is the one of the epoch before."""
+        if self._window is not rows:
+            bounds = batch_bounds(len(rows.x), self.settings.batch_size)
+            everything = zip(self.shapes, self.steps, self.states, strict=True)
+            self._window = rows
+            self._epochs = [
+                native().epochs(shape, rows, step, state, bounds) for shape, step, state in everything
+            ]
+        return self._epochs
 
     def _evaluations(self, rows: training.Rows) -> list[Evaluation]:
         prepared = self._prepared.get(rows)
@@ -69,19 +95,21 @@ class HostTrainer:
     ) -> np.ndarray:
         """A function of each candidate and its statistics, side by side on threads; NaN for those at rest."""
         evaluations, each = self._evaluations(rows), moments.transpose(1, 0, 2).copy()
-        results = self._spread(lambda k: function(evaluations[k], each[k]))
+        results = self._spread([partial(function, evaluations[k], each[k]) for k in self.active])
         out = np.full((len(results[0]), len(self.theta), *results[0].shape[1:]), np.nan)
         out[:, self.active] = np.stack(results, axis=1)
         return out
 
-    def _spread(self, function: Callable[[int], Any]) -> list[Any]:
-        """A function of each active candidate; every thread takes some of them."""
-        share = max(1, min(self.settings.n_threads, len(self.active)))
-        results: list[Any] = [None] * len(self.active)
+    def _spread(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        """The results of a task for each active candidate; every thread takes some of them."""
+        share = max(1, min(self.settings.n_threads, len(tasks)))
+        if share == 1:
+            return list(map(operator.call, tasks))
+        results: list[Any] = [None] * len(tasks)
 
         def some(first: int) -> None:
             for place in range(first, len(results), share):
-                results[place] = function(int(self.active[place]))
+                results[place] = tasks[place]()
 
         run_all([partial(some, first) for first in range(share)], share)
         return results
@@ -114,44 +142,3 @@ class HostTrainer:
             fill(target, arrays, name)
         for k, state in enumerate(self.states):
             state.first[:], state.second[:], state.step = first[k], second[k], int(steps[k])
-
-
-class NativeTrainer(HostTrainer):
-    """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
-
-    def __init__(
-        self, candidates: Candidates, windows: Windows, settings: TuningSettings, criterion: str
-    ) -> None:
-        super().__init__(candidates, settings, criterion)
-        self.windows = windows
-        self._window: training.Rows | None = None
-        self._epochs: list[training.Epochs] = []
-
-    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        self.active = active = np.flatnonzero(rates)
-        losses, n_batches = np.zeros(len(rates)), 0
-        for state in self.states:
-            state.skipped = 0
-        for rows in self.windows.windows(rng):
-            epochs = self._prepare(rows)
-            order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
-            count = len(epochs[0].bounds) - 1
-            self._spread(partial(_train, epochs, order, rates, seed))
-            losses[active] += [count * self.states[k].loss for k in active]
-            n_batches += count
-        return losses / n_batches, np.array([state.skipped for state in self.states])
-
-    def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
-        """The epochs of all candidates on a window, which mostly is the one of the epoch before."""
-        if self._window is not rows:
-            bounds = batch_bounds(len(rows.x), self.settings.batch_size)
-            everything = zip(self.shapes, self.steps, self.states, strict=True)
-            self._window = rows
-            self._epochs = [
-                native().epochs(shape, rows, step, state, bounds) for shape, step, state in everything
-            ]
-        return self._epochs
-
-
-def _train(epochs: list[training.Epochs], order: np.ndarray, rates: np.ndarray, seed: int, k: int) -> None:
-    native().train_epoch(epochs[k], order, float(rates[k]), seed)

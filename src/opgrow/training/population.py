@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..common.errors import NotFiniteError
-from ..growth.checkpoints import Draft
 from ..network import Block, Layer, Linear
 from ..operators import OperatorSet
 from .candidates import Candidates, Shape, fill
+from .draft import Draft
 from .schedule import Outcome
 from .scores import Score
 

@@ -9,51 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..common.team import Alone
 from ..engine import differentiable
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
 from ..network import NORM_EPSILON
 from ..operators import OperatorSet
+from ..rows.interface import Rows
+from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
 from .candidates import BlockParameters, Candidates, fill
 from .scores import evaluate, row_losses
-from .settings import TuningSettings, batch_bounds
+from .settings import TuningSettings
 from .updates import Adam, UsersOptimizer
 
-__all__ = ["Batch", "ReferenceTrainer", "tensors_of", "whole_batches"]
+__all__ = ["ReferenceTrainer", "tensors_of"]
 
 #: Evaluations of nodal operators that are held at once; scores are taken in as many pieces as that needs.
 _EVALUATIONS = 1 << 24
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows of a batch that are here, their numbers among all rows, and how many the batch has in all."""
-
-    rows: np.ndarray
-    numbers: np.ndarray
-    count: float
-
-
-#: From rows of a window and random numbers to its batches, and a seed for what is drawn within them.
-Batches = Callable[[Any, np.random.Generator], tuple[int, Iterator[Batch]]]
-
-
-def whole_batches(batch_size: int) -> Batches:
-    """Batches of rows that are all here."""
-
-    def draw(rows: Any, rng: np.random.Generator) -> tuple[int, Iterator[Batch]]:
-        order, bounds = rng.permutation(rows.n_rows), batch_bounds(rows.n_rows, batch_size)
-        parts = (order[start:stop] for start, stop in pairwise(bounds))
-        return int(rng.integers(1, 2**63)), (Batch(part, part, float(len(part))) for part in parts)
-
-    return draw
 
 
 def tensors_of(rows: Any) -> list[Tensor]:
@@ -67,31 +45,22 @@ class ReferenceTrainer:
 
     Parameters
     ----------
-    windows : what has ``windows(rng)``, as `opgrow.training.native.Windows`
-    batches : how a window is divided into batches
-    add : sums a tensor over all ranks, in place; None where all rows are here
     fused : compute features by the compiled kernels where a candidate is alone, and not by plain torch
     """
 
     def __init__(
         self,
         candidates: Candidates,
-        windows: Any,
+        rows: Rows,
         settings: TuningSettings,
         criterion: str,
         device: torch.device | str = "cpu",
-        batches: Batches | None = None,
-        add: Callable[[Tensor, str], Tensor] | None = None,
         fused: bool = False,
     ) -> None:
-        self.candidates, self.windows, self.settings, self.criterion = (
-            candidates,
-            windows,
-            settings,
-            criterion,
-        )
-        self.shape, self.device, self.add, self.fused = candidates.shapes[0], torch.device(device), add, fused
-        self.batches = whole_batches(settings.batch_size) if batches is None else batches
+        self.candidates, self.settings, self.criterion, self.fused = candidates, settings, criterion, fused
+        self.team, self.windows = rows.team, rows.windows()
+        self.shape, self.device = candidates.shapes[0], torch.device(device)
+        self.batches = batches_of(settings.batch_size, self.team)
         self.theta = torch.from_numpy(candidates.theta.copy()).to(self.device)
         self._best = self.theta.clone()
         self._moments = np.zeros((2, *self.theta.shape), np.float32)
@@ -105,9 +74,9 @@ class ReferenceTrainer:
         active = np.flatnonzero(rates)
         losses, skipped, n_batches = np.zeros(len(rates)), np.zeros(len(rates), int), 0
         sums: list[Tensor] = []
-        for rows in self.windows.windows(rng):
-            tensors = tensors_of(rows)
-            seed, batches = self.batches(rows, rng)
+        for window in self.windows(rng):
+            tensors = tensors_of(window.rows)
+            seed, batches = self.batches(window, rng)
             for batch in batches:
                 gradient, loss, moments = self._gradient(active, tensors, batch, seed)
                 finite = gradient.isfinite().all(dim=1)
@@ -145,7 +114,7 @@ class ReferenceTrainer:
             """Batch norm with the batch's own statistics, of all ranks."""
             values = raw.double()
             sums = torch.stack([values.sum(dim=1), values.square().sum(dim=1)])
-            mean, square = (sums if self.add is None else _Added.apply(sums, self.add)) / batch.count
+            mean, square = (sums if self.team.alone else _Added.apply(sums, self.team)) / batch.count
             variance = (square - mean.square()).clamp_min(0.0)
             moments.append(torch.stack([mean, variance]).detach().float())
             return (raw - mean.float()[:, None]) / torch.sqrt(variance.float()[:, None] + NORM_EPSILON)
@@ -158,8 +127,8 @@ class ReferenceTrainer:
         shares = (losses * weight).sum(dim=1) / batch.count
         (gradient,) = torch.autograd.grad(shares.sum(), theta)
         sent = torch.cat([gradient, shares.detach()[:, None]], dim=1)
-        if self.add is not None:
-            sent = self.add(sent.double(), GRADIENT).to(sent.dtype)
+        if not self.team.alone:
+            sent = self.team.add_(sent.double(), GRADIENT).to(sent.dtype)
         return sent[:, :-1], sent[:, -1].double().cpu().numpy(), torch.cat(moments, dim=-1)
 
     def _dropouts(self, active: np.ndarray) -> list[float]:
@@ -318,21 +287,17 @@ class ReferenceTrainer:
         self.update.load(arrays)
 
 
-#: What the parts of a step send, as the traffic of ranks counts it.
-FORWARD, BACKWARD, GRADIENT = "batch statistics", "their gradients", "gradients"
-
-
 class _Added(torch.autograd.Function):
     """The sum over ranks, of values forward and of their gradients backward."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, add: Callable[[Tensor, str], Tensor]) -> Tensor:
-        ctx.add = add
-        return add(values.clone(), FORWARD)
+    def forward(ctx: Any, values: Tensor, team: Alone) -> Tensor:
+        ctx.team = team
+        return team.add_(values.clone(), FORWARD)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.add(grad.contiguous().clone(), BACKWARD), None
+        return ctx.team.add_(grad.contiguous().clone(), BACKWARD), None
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..growth.checkpoints import Draft
+from ..rows.interface import Rows
 from .candidates import Candidates, fill
+from .draft import Draft
 from .schedule import Epoch, Outcome, Schedule, TrainingState
 from .settings import TuningSettings
 
@@ -64,26 +65,6 @@ class Trainer(Protocol):
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Go on from what `state` has said, and remember the array ``best``."""
-        ...
-
-
-class Rows(Protocol):
-    """Training or validation rows, wherever they are."""
-
-    @property
-    def total_weight(self) -> float: ...
-
-    @property
-    def sample_part(self) -> Any:
-        """Rows by which statistics and scores are taken while parameters change: some of them, or all."""
-        ...
-
-    def sum(self, function: Callable[[Any], np.ndarray], n_candidates: int, width: int) -> np.ndarray:
-        """The sum over all rows of a function of some of them.
-
-        The function computes ``width`` values of a row for each of ``n_candidates``; of several candidates,
-        it spreads these over threads by itself.
-        """
         ...
 
 
@@ -163,7 +144,7 @@ class Training:
         if state is None:
             self.best_moments = self._starting_moments()
             self.trainer.keep(np.ones(len(self.candidates), bool))
-            scores = score(self.trainer, self.best_moments, self.scored.sample_part)
+            scores = score(self.trainer, self.best_moments, self.scored.sample)
             self.schedule = Schedule.begin(self.criterion, scores, self.settings)
             return
         state.schedule.check(self.criterion, len(self.candidates), self.settings)
@@ -180,7 +161,7 @@ class Training:
 
     def _starting_moments(self) -> np.ndarray:
         """Statistics of all training rows, which are known where only some of these are at hand."""
-        if self.train.sample_part is not self.train and self.candidates.moments is not None:
+        if self.train.sample is not self.train and self.candidates.moments is not None:
             return self.candidates.moments
         return statistics(self.trainer, self.candidates, self.train)
 
@@ -190,13 +171,13 @@ class Training:
 
     def end_epoch(self, losses: np.ndarray, skipped: np.ndarray) -> None:
         """Score what an epoch has made of the candidates, and keep what is better."""
-        sample = self.train.sample_part
+        sample = self.train.sample
         if self.exact:
             moments = statistics(self.trainer, self.candidates, sample)
         else:
             moments = self.trainer.batch_moments()
             _refuse_infinite(moments[1])
-        scores = score(self.trainer, moments, self.scored.sample_part)
+        scores = score(self.trainer, moments, self.scored.sample)
         leader = int(self.schedule.active(self.settings).argmax())
         better = self.schedule.advance(losses, skipped, scores, self.settings)
         if better.any():
@@ -248,5 +229,6 @@ def run(
 def train(training: Training) -> TrainedCandidates:
     """Train candidates as their schedule says, and return their best states."""
     training.begin()
-    run([training], lambda rates: [training.trainer.epoch(rates[0], training.rng)])
+    while (rates := training.rates).any():
+        training.end_epoch(*training.trainer.epoch(rates, training.rng))
     return training.finish()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -47,6 +49,9 @@ class DeviceAlgebra:
 
     def host(self, values: Tensor) -> np.ndarray:
         return values.cpu().numpy()
+
+    def joined(self, arrays: Sequence[Tensor]) -> Tensor:
+        return torch.cat(list(arrays))
 
     def scores(
         self, solved: SolvedCandidates, loo: bool, h: Tensor, accepted: Tensor, target: Tensor, weight: Tensor

@@ -12,27 +12,28 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from ...common.interruption import Interrupted, Interruption, listening
+from ...common.team import ALONE, Alone
 from .identity import Identity, Run, begin_run, read_run
 from .journal import FileJournal, Journal, first_missing
-from .records import Record, damaged, read_record, write_record
+from .records import Record, damaged, parse_record, read_content, read_record, write_record
 
 __all__ = [
     "Folder",
     "NoFolder",
-    "claimed",
     "clear",
     "holds_a_fit",
     "kept_seed",
     "opened",
-    "working",
 ]
 
 _RUN, _LOCK = "run.json", "lock"
+#: What ranks share of a folder, as their traffic counts it.
+_PURPOSE = "checkpoints"
 
 
 class NoFolder:
@@ -53,10 +54,12 @@ class Folder(NoFolder):
     seed : of the fit; run : a text that no other run has
     elapsed_before : seconds that earlier runs of the fit have taken
     interruption : whether the fit has been asked to end
+    team : those who fit; rank 0 reads and writes, and the others are told what it has read
     """
 
-    def __init__(self, path: Path, seconds: float, interruption: Interruption) -> None:
-        self.path, self.seconds, self.interruption = path, seconds, interruption
+    def __init__(self, path: Path, seconds: float, team: Alone = ALONE) -> None:
+        self.path, self.seconds, self.team = path, seconds, team
+        self.interruption = Interruption()
         self.seed, self.run = 0, ""
         self.elapsed_before = 0.0
         self._started = time.perf_counter()
@@ -74,27 +77,44 @@ class Folder(NoFolder):
 
     def read(self, path: Path, kind: Any) -> tuple[Record, Any] | None:
         """What a file says, if it is there."""
-        return read_record(path, self.run, kind) if path.exists() else None
+        there = self.writes and path.exists()
+        own = self.team.together(lambda: read_content(path, self.run) if there else None)
+        content = self.team.content(own, _PURPOSE)
+        return None if content is None else parse_record(path, content, kind)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process has to reach the folder."""
+        return self.team.rank == 0
 
     def write(self, path: Path, record: Record, value: Any) -> None:
         """Write a file, unless the fit is over: threads of a fit that was ended may still work."""
+        self.team.together(lambda: self._write(path, record, value) if self.writes else None)
+
+    def _write(self, path: Path, record: Record, value: Any) -> None:
         with self._guard:
             if not self._closed:
                 write_record(path, self.run, record, value)
 
     def delete(self, prefix: str, since: str = "") -> None:
         """Delete the files whose names begin so, the last one first; only those not before ``since``."""
-        for path in reversed(self.files(prefix)):
+        for path in reversed(self.files(prefix) if self.writes else []):
             if path.name >= since:
                 path.unlink(missing_ok=True)
 
     def asked(self) -> bool:
-        """Whether the fit has been asked to end."""
-        return self.interruption.asked
+        """Whether the fit has been asked to end.
+
+        A signal to one rank is one to all of them; one that comes meanwhile counts the next time.
+        """
+        signal = max(self.team.numbers(self.interruption.signal or 0, _PURPOSE))
+        if signal:
+            self.interruption.signal = signal
+        return bool(signal)
 
     def due(self, saved: float) -> bool:
         """Whether a draft that was saved then is to be saved again."""
-        return time.perf_counter() - saved >= self.seconds
+        return bool(self.team.numbers(time.perf_counter() - saved >= self.seconds, _PURPOSE)[0])
 
     def check_interruption(self) -> None:
         if self.asked():
@@ -172,15 +192,21 @@ def clear(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], seconds: float, identity: Identity) -> Iterator[Folder]:
-    """A folder for as long as a fit works in it."""
-    folder = Folder(Path(path).expanduser(), seconds, Interruption())
-    with claimed(folder, identity), working(folder):
+def opened(
+    path: str | os.PathLike[str], seconds: float, identity: Identity, team: Alone = ALONE
+) -> Iterator[Folder]:
+    """A folder for as long as a fit works in it; what is wrong with it is an error on all ranks."""
+    folder = Folder(Path(path).expanduser(), seconds, team)
+    with ExitStack() as stack:
+        team.together(lambda: stack.enter_context(_claimed(folder, identity)) if folder.writes else None)
+        folder.seed = team.same_number(folder.seed)
+        folder.elapsed_before = team.largest(folder.elapsed_before)  # the others know of none
+        stack.enter_context(_working(folder))
         yield folder
 
 
 @contextmanager
-def claimed(folder: Folder, identity: Identity) -> Iterator[None]:
+def _claimed(folder: Folder, identity: Identity) -> Iterator[None]:
     """Make a folder this fit's, and let no other process in."""
     place = folder.path
     if place.exists() and not place.is_dir():
@@ -193,7 +219,7 @@ def claimed(folder: Folder, identity: Identity) -> Iterator[None]:
 
 
 @contextmanager
-def working(folder: Folder) -> Iterator[None]:
+def _working(folder: Folder) -> Iterator[None]:
     """Let signals save before they end the fit, and nothing be written once it is over."""
     with listening(folder.interruption):
         try:

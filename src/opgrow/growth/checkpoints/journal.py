@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...common.interruption import Interrupted
+from ...training.draft import Check, Draft
 from .records import Record, damaged
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "FileDraft", "FileJournal", "Journal", "first_missing"]
 
 Value = TypeVar("Value")
-Check = Callable[[Any], None]
 
 
 def first_missing(path: Path) -> Path | None:
@@ -32,31 +32,6 @@ def first_missing(path: Path) -> Path | None:
     name, number = path.stem.split("-")[:2]
     before = path.with_name(f"{name}-{int(number) - 1:04d}{path.suffix}")
     return None if int(number) == 1 or before.exists() else before
-
-
-class Draft:
-    """Where a long piece of work stands. This one is never saved.
-
-    Attributes
-    ----------
-    saves : whether it is worth while to stop for `offer`
-    """
-
-    saves = False
-
-    def recall(self, kind: type[Value]) -> Value | None:
-        """Where the work was when it was saved last, if it was; its type must be the one that is offered."""
-        return None
-
-    def offer(self, state: Callable[[], Any]) -> None:
-        """Say that this is a good moment to save; ``state`` is asked only if so. None: it cannot be saved."""
-
-    def finish(self, state: Callable[[], Any]) -> None:
-        """Say that the work is done, with this as its result."""
-
-    def part(self, number: int) -> Draft:
-        """A draft of a part of the work."""
-        return self
 
 
 class Journal:
@@ -74,12 +49,8 @@ class Journal:
         """Seconds, of which the differences are what work has taken, in this run or in an earlier one."""
         return time.perf_counter()
 
-    def take(self, title: str, kind: type[Value], work: Callable[[], Value], check: Check) -> Value:
-        """The result of a piece of work; one that is recalled from a file passes ``check`` before."""
-        return work()
-
     def draft(self, title: str) -> Draft:
-        """The draft of a long piece of work."""
+        """The draft of the next piece of work."""
         return Draft()
 
 
@@ -94,19 +65,6 @@ class FileJournal(Journal):
 
     def clock(self) -> float:
         return time.perf_counter() + self.recalled_seconds
-
-    def take(self, title: str, kind: type[Value], work: Callable[[], Value], check: Check) -> Value:
-        draft = self.draft(title)
-        found = draft.recall(kind)
-        if found is not None:
-            try:
-                check(found)
-            except ValueError as error:
-                raise damaged(draft.path, error) from error
-            return found
-        value = work()
-        draft.finish(lambda: value)
-        return value
 
     def draft(self, title: str) -> FileDraft:
         self.folder.check_interruption()
@@ -129,11 +87,11 @@ class FileDraft(Draft):
         self.seconds, self.finished = 0.0, False
         self.began = self.saved = time.perf_counter()
 
-    def recall(self, kind: type[Value]) -> Value | None:
-        found = self.journal.folder.read(self.path, kind)
-        if found is None:
+    def recall(self, kind: type[Value], check: Check | None = None) -> Value | None:
+        content = self.journal.folder.read(self.path, kind)
+        if content is None:
             return None
-        record, value = found
+        record, value = content
         if record.title != self.title:
             # A growth that was ended by a clock, or by somebody's callback, may have gone another way.
             self.journal.forget_rest()
@@ -142,15 +100,20 @@ class FileDraft(Draft):
         if self.whole:
             self.journal.recalled_seconds += record.seconds
             self.journal.stopped = self.journal.stopped or record.stopped
+        if check is not None:
+            try:
+                check(value)
+            except ValueError as error:
+                raise damaged(self.path, error) from error
         return value
 
     def offer(self, state: Callable[[], Any]) -> None:
         folder = self.journal.folder
         asked = folder.asked()
         if asked or folder.due(self.saved):
-            found = state()
-            if found is not None:
-                self._write(found, finished=False)
+            value = state()
+            if value is not None:
+                self._write(value, finished=False)
             self.saved = time.perf_counter()
         if asked:
             raise Interrupted

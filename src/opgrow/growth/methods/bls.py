@@ -21,10 +21,11 @@ from ...closed_form.matrices import HOST, Matrices, Matrix
 from ...engine.native import native
 from ...network import Block, Layer, Linear
 from ...operators import PERCEPTRON, OperatorSet
+from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.bls import BroadFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part
+from ..loop import GrownLayer, Growth, GrowthSettings, Method
 from .registry import declared
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
@@ -119,7 +120,7 @@ class BroadGrowth(Growth):
     footprint = BroadFootprint
     settings: BroadSettings
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer:
+    def grow_layer(self, number: int, parts: list[WholeRows]) -> GrownLayer:
         settings = self.settings
         kept: _Trial | None = None
         score: Score | None = None
@@ -160,7 +161,7 @@ class BroadGrowth(Growth):
         self,
         number: int,
         trial: _Trial,
-        parts: list[Part],
+        parts: list[WholeRows],
         before: Score | None,
         n_neurons: int,
         clock: float,
@@ -168,7 +169,7 @@ class BroadGrowth(Growth):
         """The record of a step, and so its decision."""
         head, criterion = (trial.weight, trial.intercept), self.settings.criterion
         scores = [
-            self.backend.matrices.score(part, columns, *head, criterion)
+            self.engine.matrices.score(part, columns, *head, criterion)
             for part, columns in zip(parts, trial.columns, strict=True)
         ]
         score = scores[-1]
@@ -187,9 +188,9 @@ class BroadGrowth(Growth):
             train_loss=scores[0].loss,
         )
 
-    def _widen(self, kept: _Trial | None, number: int, size: int, parts: list[Part]) -> _Trial:
+    def _widen(self, kept: _Trial | None, number: int, size: int, parts: list[WholeRows]) -> _Trial:
         """Add feature nodes and then, on top of all of these, enhancement nodes; extend the regression."""
-        matrices = self.backend.matrices
+        matrices = self.engine.matrices
         windows = self._windows(number, size, parts[0])
         new = [self._values(windows, matrices.inputs(part)) for part in parts]
         features = new
@@ -217,25 +218,28 @@ class BroadGrowth(Growth):
             intercept.astype(np.float32),
         )
 
-    def _windows(self, number: int, size: int, train: Part) -> list[Block]:
+    def _windows(self, number: int, size: int, train: WholeRows) -> list[Block]:
         """Feature nodes with deviation 1 before the activation; those of the first step have sparse maps."""
         most = self.settings.window_size
         windows = [min(most, size - start) for start in range(0, size, most)]
 
-        def check(found: _Maps) -> None:
-            shapes = [tuple(weights.shape) for weights in found.maps]
+        def check(maps: _Maps) -> None:
+            shapes = [tuple(weights.shape) for weights in maps.maps]
             if shapes != [(train.n_inputs + 1, window) for window in windows]:
                 raise ValueError(
                     f"the windows have shapes {shapes}, expected {train.n_inputs + 1} x {windows}"
                 )
 
-        title = f"windows of {size} nodes, step {number}"
-        found = self.journal.take(title, _Maps, lambda: self._draw_maps(number, windows, train), check)
+        draft = self.journal.draft(f"windows of {size} nodes, step {number}")
+        maps = draft.recall(_Maps, check)
+        if maps is None:
+            maps = self._draw_maps(number, windows, train)
+            draft.finish(lambda: maps)
         operators = replace(PERCEPTRON, activation=self.settings.feature_activation)
-        return [_block(weights, operators) for weights in found.maps]
+        return [_block(weights, operators) for weights in maps.maps]
 
-    def _draw_maps(self, number: int, windows: Sequence[int], train: Part) -> _Maps:
-        settings, matrices = self.settings, self.backend.matrices
+    def _draw_maps(self, number: int, windows: Sequence[int], train: WholeRows) -> _Maps:
+        settings, matrices = self.settings, self.engine.matrices
         x, (_, share) = matrices.inputs(train), matrices.labels(train)
         rng = np.random.default_rng([self.seed, 1, number, 0])
         maps = []
@@ -250,7 +254,7 @@ class BroadGrowth(Growth):
 
     def _enhancement(self, number: int, size: int, features: Matrix, weight: Matrix) -> Block:
         """Enhancement nodes; their arguments are scaled but not shifted, so that the sigmoids differ."""
-        matrices = self.backend.matrices
+        matrices = self.engine.matrices
         rng = np.random.default_rng([self.seed, 1, number, 1])
         weights = orthonormal(rng.uniform(-1.0, 1.0, size=(features.shape[1] + 1, size)))
         _, scale = feature_moments(_linear(features, weights, matrices), weight, matrices)
@@ -259,14 +263,14 @@ class BroadGrowth(Growth):
     def _regression(self, features: Matrix, target: Matrix, weight: Matrix) -> IncrementalRidge:
         """The first regression; of several ridges, with the one of the least leave-one-out error."""
         tried = [
-            IncrementalRidge.start(target, weight, ridge, self.backend.matrices).extend(features)
+            IncrementalRidge.start(target, weight, ridge, self.engine.matrices).extend(features)
             for ridge in self.settings.ridges
         ]
         return min(tried, key=IncrementalRidge.leave_one_out) if len(tried) > 1 else tried[0]
 
     def _values(self, blocks: Sequence[Block], x: Matrix) -> Matrix:
         """What the blocks compute, side by side."""
-        matrices = self.backend.matrices
+        matrices = self.engine.matrices
         parts = [
             matrices.perceptrons(x, block.weight, block.bias, block.operator_set.activation)
             for block in blocks

@@ -5,7 +5,7 @@ A layer grows block by block: search the operators of a new block, tune it, deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
@@ -14,14 +14,13 @@ import numpy as np
 
 from ...network import Block, Layer, Linear
 from ...operators import OperatorSet
+from ...rows.interface import Rows
 from ...training.schedule import Outcome
 from ...training.scores import Score, temperature
 from ...training.settings import TuningSettings
-from ..backends import Backend
-from ..checkpoints import Journal
-from ..events import EpochFinished, Event, GrowthStep, PhaseStarted
+from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.blocks import BlockFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, fold_norm, schedule
+from ..loop import GrownLayer, Growth, GrowthSettings, Method, fold_norm, schedule
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
 from .registry import declared
 
@@ -66,13 +65,19 @@ class BlockSettings(GrowthSettings):
         return replace(super().with_threads(n_threads), search=search, tuning=tuning)
 
 
+#: The number of a layer, and that of a block in it, both from 1.
+_Place = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class _Grown:
-    """A trial block with the head that goes with it."""
+    """A trial block, the head that goes with it, and the batches that it and its rivals skipped."""
 
     block: Block
     head: Linear
     result: Outcome
+    dropout: float = 0.0
+    skipped_batches: int = 0
 
 
 class BlockGrowth(Growth):
@@ -82,20 +87,10 @@ class BlockGrowth(Growth):
     method: BlockMethod
     settings: BlockSettings
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: BlockMethod,
-        settings: BlockSettings,
-        seed: int,
-        emit: Callable[[Event], None] = lambda event: None,
-        backend: Backend | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend, journal)
-        self.tuning = settings.tuning
+    def begin(self) -> None:
+        self.tuning = self.settings.tuning
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
+    def grow_layer(self, number: int, parts: list[Rows]) -> GrownLayer | None:
         settings = self.settings
         blocks: list[Block] = []
         head: Linear | None = None
@@ -111,7 +106,13 @@ class BlockGrowth(Growth):
                 size = self.first_size(size, n_parameters)
             elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
-            grown, step = self._grow_block(number, len(blocks) + 1, size, sets, parts, blocks, score)
+            place = number, len(blocks) + 1
+            clock = self.journal.clock()
+            result = self._search_block(place, size, sets, parts)
+            searched = self.journal.clock()
+            grown = self._tune_block(place, result, parts)
+            seconds = searched - clock, self.journal.clock() - searched
+            step = self._describe(place, result, grown, blocks, score, seconds)
             self._record(step)
             if not step.accepted:
                 break
@@ -134,106 +135,57 @@ class BlockGrowth(Growth):
         """As set, with the dropout that the first block has chosen."""
         return replace(self.settings.fine_tuning, dropout=self.tuning.dropout)
 
-    def _grow_block(
-        self,
-        layer: int,
-        number: int,
-        size: int,
-        sets: Sequence[OperatorSet],
-        parts: list[Part],
-        blocks: Sequence[Block],
-        before: Score | None,
-    ) -> tuple[_Grown, GrowthStep]:
-        settings = self.settings
+    def _search_block(
+        self, place: _Place, size: int, sets: Sequence[OperatorSet], parts: list[Rows]
+    ) -> SearchResult:
+        """Search the operators of a new block of so many neurons."""
         train, validation = parts[0], parts[1] if len(parts) > 1 else None
+        layer, number = place
         self.emit(PhaseStarted("search", layer, number, len(sets)))
-        clock = self.journal.clock()
-        found = self.journal.take(
-            f"search {layer}.{number}, {len(sets)} sets, {size} neurons",
-            SearchResult,
-            lambda: search(
-                train.rows(),
-                sets,
-                size,
-                settings.search,
-                np.random.default_rng([self.seed, layer, number, 0]),
-                validation.rows() if validation else None,
-            ),
-            partial(
-                check_result,
-                n_inputs=train.n_inputs,
-                n_accepted=train.n_accepted,
-                n_neurons=size,
-                n_outputs=train.n_outputs,
-            ),
-        )
-        searched = self.journal.clock() - clock
-        tuning = (
-            self.tuning if self.method.tune_blocks else replace(self.tuning, learning_rates=(), epochs=())
-        )
-        clock = self.journal.clock()
-        grown, dropout, skipped = self._tune_block(layer, number, found, parts, tuning)
-        improvement = None if before is None else grown.result.best.improvement_over(before)
-        accepted = improvement is None or improvement >= settings.block_threshold
-        size_with = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head).n_parameters()
-        step = GrowthStep(
-            "block",
-            layer,
-            number,
-            accepted,
-            grown.result.best,
-            improvement,
-            size_with,
-            operator_set=grown.block.operator_set,
-            n_neurons=size,
-            candidates=found.candidates,
-            invalid_candidates=found.n_invalid,
-            curve=grown.result.curve,
-            best_epoch=grown.result.best_epoch,
-            skipped_batches=skipped,
-            invalid_epochs=grown.result.invalid_epochs,
-            dropout=dropout,
-            search_seconds=searched,
-            tuning_seconds=self.journal.clock() - clock,
-        )
-        return grown, step
+        draft = self.journal.draft(f"search {layer}.{number}, {len(sets)} sets, {size} neurons")
+        sizes = train.n_inputs, train.n_accepted, size, train.n_outputs
+        result = draft.recall(SearchResult, lambda result: check_result(result, *sizes))
+        if result is None:
+            rng = np.random.default_rng([self.seed, layer, number, 0])
+            result = search(train, sets, size, self.settings.search, rng, validation)
+            draft.finish(lambda: result)
+        return result
 
-    def _tune_block(
-        self, layer: int, number: int, found: SearchResult, parts: list[Part], tuning: TuningSettings
-    ) -> tuple[_Grown, float, int]:
-        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best.
-
-        Also returns the dropout of that, and the batches that all of them skipped.
-        """
+    def _tune_block(self, place: _Place, result: SearchResult, parts: list[Rows]) -> _Grown:
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+        tuning = self.tuning
+        if not self.method.tune_blocks:
+            tuning = replace(tuning, learning_rates=(), epochs=())
         tunable = sum(tuning.epochs) > 0
-        first = layer == number == 1 and tunable
+        first = place == (1, 1) and tunable
         dropouts = list(self.settings.dropouts if first else (tuning.dropout,))
-        winners = [found.winner] * len(dropouts)
-        rivals = [found.rival] if found.rival is not None and tunable else []
+        winners = [result.winner] * len(dropouts)
+        rivals = [result.rival] if result.rival is not None and tunable else []
         if (
             len(dropouts) == 1
         ):  # beside the winner; otherwise afterwards, with the dropout that is best for it
             winners, dropouts, rivals = winners + rivals, dropouts * (1 + len(rivals)), []
-        tried = self._tune_candidates(layer, number, winners, parts, tuning, dropouts)
+        tried = self._tune_candidates(place, winners, parts, tuning, dropouts)
         dropout = dropouts[_place_of_best(tried)]
         if rivals and self.stopped is None:
-            tried += self._tune_candidates(layer, number, rivals, parts, tuning, [dropout])
+            tried += self._tune_candidates(place, rivals, parts, tuning, [dropout])
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         best = tried[_place_of_best(tried)]
         fold_norm(best.block, best.head)
-        return best, dropout, sum(grown.result.skipped_batches for grown in tried)
+        skipped = sum(grown.result.skipped_batches for grown in tried)
+        return replace(best, dropout=dropout, skipped_batches=skipped)
 
     def _tune_candidates(
         self,
-        layer: int,
-        number: int,
+        place: _Place,
         winners: Sequence[Winner],
-        parts: list[Part],
+        parts: list[Rows],
         tuning: TuningSettings,
         dropouts: Sequence[float],
     ) -> list[_Grown]:
         """Tune several starts side by side, each with its dropout."""
+        layer, number = place
         names = ", ".join(f"{w.candidate.operator_set} {d}" for w, d in zip(winners, dropouts, strict=True))
         operators = winners[0].candidate.operator_set
         self.emit(PhaseStarted("tune", layer, number, sum(tuning.epochs), operators))
@@ -250,7 +202,41 @@ class BlockGrowth(Growth):
         )
         return [_Grown(*start, outcome) for start, outcome in zip(starts, outcomes, strict=True)]
 
-    def _start(self, winner: Winner, train: Part) -> tuple[Block, Linear]:
+    def _describe(
+        self,
+        place: _Place,
+        result: SearchResult,
+        grown: _Grown,
+        blocks: Sequence[Block],
+        before: Score | None,
+        seconds: tuple[float, float],
+    ) -> GrowthStep:
+        """What came of a new block beside the others of its layer, and whether it stays."""
+        best = grown.result.best
+        improvement = None if before is None else best.improvement_over(before)
+        accepted = improvement is None or improvement >= self.settings.block_threshold
+        network = self._network([*self.layers, Layer([*blocks, grown.block])], grown.head)
+        return GrowthStep(
+            "block",
+            *place,
+            accepted,
+            best,
+            improvement,
+            network.n_parameters(),
+            operator_set=grown.block.operator_set,
+            n_neurons=grown.block.n_neurons,
+            candidates=result.candidates,
+            invalid_candidates=result.n_invalid,
+            curve=grown.result.curve,
+            best_epoch=grown.result.best_epoch,
+            skipped_batches=grown.skipped_batches,
+            invalid_epochs=grown.result.invalid_epochs,
+            dropout=grown.dropout,
+            search_seconds=seconds[0],
+            tuning_seconds=seconds[1],
+        )
+
+    def _start(self, winner: Winner, train: Rows) -> tuple[Block, Linear]:
         """A block with the search's weights and statistics, and the closed-form head."""
         n_inputs, size = winner.weight.shape
         block = Block(n_inputs, size, winner.candidate.operator_set)
@@ -258,7 +244,7 @@ class BlockGrowth(Growth):
         block.norm.mean, block.norm.variance = (a.astype(np.float32) for a in (winner.mean, winner.variance))
         weight, bias = winner.head, winner.intercept
         if self.settings.logits:
-            factor = temperature(*train.sample(block, weight, bias))
+            factor = temperature(*train.head_sample(block, weight, bias))
             weight, bias = weight * factor, bias * factor
         head = Linear(*weight.shape)
         head.weight, head.bias = weight.astype(np.float32), bias.astype(np.float32)

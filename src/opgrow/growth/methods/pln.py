@@ -23,10 +23,11 @@ from ...common.errors import NotFiniteError
 from ...engine.native import native
 from ...network import Block, Layer, Linear, Network
 from ...operators import OperatorSet
+from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.pln import PLNFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part
+from ..loop import GrownLayer, Growth, GrowthSettings, Method
 from .registry import declared
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]
@@ -95,15 +96,15 @@ class PLNGrowth(Growth):
     @cached_property
     def _labels(self) -> tuple[Matrix, Matrix]:
         """Targets and weights of the training rows."""
-        return self.backend.matrices.labels(self.backend.part(self.problem))
+        return self.engine.matrices.labels(self.engine.rows(self.problem))
 
     @cached_property
     def _means(self) -> tuple[np.ndarray, float]:
         """The weighted mean of the targets, which is the head's bias, and the sum of the weights."""
-        mean, total = weighted_mean(*self._labels, self.backend.matrices)
+        mean, total = weighted_mean(*self._labels, self.engine.matrices)
         return mean.astype(np.float32), total
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
+    def grow_layer(self, number: int, parts: list[WholeRows]) -> GrownLayer | None:
         output = self._first_output(parts[0]) if self.head is None else self.head.weight
         structured = _block(np.concatenate([output, -output], axis=1), norm=None)
         carried = [self._values(part, structured, "relu") for part in parts]
@@ -155,11 +156,11 @@ class PLNGrowth(Growth):
         structured: Block,
         random: Block,
         carried: list[Matrix],
-        parts: list[Part],
+        parts: list[WholeRows],
         kept: _Trial | None,
     ) -> _Trial:
         """Add random neurons to what was kept, and fit the head; ``carried`` are the structured features."""
-        matrices = self.backend.matrices
+        matrices = self.engine.matrices
         pooled = [self._values(part, random, "identity") for part in parts]
         if kept is not None:
             pooled = [matrices.beside(pair) for pair in zip(kept.pooled, pooled, strict=True)]
@@ -199,8 +200,12 @@ class PLNGrowth(Growth):
             if solution.weight.shape != shape:
                 raise ValueError(f"a head has shape {solution.weight.shape}, expected {shape}")
 
-        title = f"head on {shape[0]} features of layer {len(self.layers) + 1}"
-        return self.journal.take(title, _Solution, lambda: self._solve_head(features), check)
+        draft = self.journal.draft(f"head on {shape[0]} features of layer {len(self.layers) + 1}")
+        solution = draft.recall(_Solution, check)
+        if solution is None:
+            solution = self._solve_head(features)
+            draft.finish(lambda: solution)
+        return solution
 
     def _solve_head(self, features: Matrix) -> _Solution:
         settings, n_outputs = self.settings, self.problem.n_outputs
@@ -218,9 +223,9 @@ class PLNGrowth(Growth):
             output = min(output, same, key=cost)
         return _Solution(output, max(cost(output), 0.0) / (self._means[1] * n_outputs))
 
-    def _first_output(self, train: Part) -> np.ndarray:
+    def _first_output(self, train: WholeRows) -> np.ndarray:
         """Ridge regression from the inputs to the centred targets: (D, C)."""
-        problem, matrices, ridge = self.problem, self.backend.matrices, self.settings.ridge
+        problem, matrices, ridge = self.problem, self.engine.matrices, self.settings.ridge
         x = matrices.inputs(train)
         if problem.n_inputs <= problem.n_rows:
             gram, cross, _ = self._sums(x)
@@ -240,7 +245,7 @@ class PLNGrowth(Growth):
 
     def _sums(self, features: Matrix) -> list[np.ndarray]:
         """Weighted products of features (N, n) with each other, with the centred targets, and of those."""
-        matrices, n = self.backend.matrices, features.shape[1]
+        matrices, n = self.engine.matrices, features.shape[1]
         bias = matrices.constant(self._means[0])
 
         def sums(features: Any, target: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -254,8 +259,8 @@ class PLNGrowth(Growth):
         _require_finite(found[0])
         return found
 
-    def _values(self, part: Part, block: Block, activation: str) -> Matrix:
-        matrices = self.backend.matrices
+    def _values(self, part: WholeRows, block: Block, activation: str) -> Matrix:
+        matrices = self.engine.matrices
         return matrices.perceptrons(matrices.inputs(part), block.weight, block.bias, activation)
 
 

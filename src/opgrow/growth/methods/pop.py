@@ -29,7 +29,8 @@ from ...common.cluster import n_workers, spread
 from ...common.errors import NotFiniteError
 from ...network import Block, Head, Layer
 from ...operators import OperatorSet
-from ...rows.memory import HostPart
+from ...rows.interface import WholeRows
+from ...rows.memory import MemoryRows
 from ...training.population import (
     Member,
     MemberOutcome,
@@ -44,18 +45,17 @@ from ...training.schedule import Epoch, Outcome
 from ...training.scores import Score
 from ...training.settings import TuningSettings
 from ...training.train import Training, train
-from ..backends import Backend, HostBackend
-from ..checkpoints import Draft, Journal
+from ..checkpoints import Draft
+from ..engine import NativeEngine
 from ..events import (
     CandidateFinished,
     EpochFinished,
-    Event,
     GrowthStep,
     PhaseStarted,
     PopulationEpochFinished,
 )
 from ..footprints.layers import LayerFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, Part, Problem, schedule
+from ..loop import GrownLayer, Growth, GrowthSettings, Method, schedule
 from ..search import Candidate
 from .registry import declared
 
@@ -102,22 +102,12 @@ class POPGrowth(Growth):
     method: POPMethod
     settings: POPSettings
 
-    def __init__(
-        self,
-        problem: Problem,
-        method: POPMethod,
-        settings: POPSettings,
-        seed: int,
-        emit: Callable[[Event], None] = lambda event: None,
-        backend: Backend | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        super().__init__(problem, method, settings, seed, emit, backend, journal)
+    def begin(self) -> None:
         # For the memory "hidden": the rows as the layer before has seen them, and that layer with its memory.
-        self.before: list[Part] = []
+        self.before: list[WholeRows] = []
         self.remembering: Layer | None = None
 
-    def grow_layer(self, number: int, parts: list[Part]) -> GrownLayer | None:
+    def grow_layer(self, number: int, parts: list[WholeRows]) -> GrownLayer | None:
         """Train a layer of the given width for every operator set in question, and keep the best."""
         blocks: list[Block] = []
         if self.method.memory == "output":
@@ -144,7 +134,7 @@ class POPGrowth(Growth):
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
         return [*self._layers_below(), grown.layer]
 
-    def _width(self, number: int, train: Part, blocks: Sequence[Block]) -> int | None:
+    def _width(self, number: int, train: WholeRows, blocks: Sequence[Block]) -> int | None:
         """Neurons of a layer, beside a memory; None where there is no room for them."""
         layers: list[Iterable[Block]] = [*self._layers_below(), blocks]
         remembered = sum(block.n_neurons for block in blocks)
@@ -162,7 +152,7 @@ class POPGrowth(Growth):
 
     # --- training ---
 
-    def _search(self, number: int, width: int, parts: list[Part], blocks: Sequence[Block]) -> Trained:
+    def _search(self, number: int, width: int, parts: list[WholeRows], blocks: Sequence[Block]) -> Trained:
         """The best candidate over all passes; a pass goes on with the operators that the one before found."""
         sets, in_head = self.settings.sets, self.method.neurons_in_head
         hidden = sets[np.random.default_rng([self.seed, number, 0]).integers(len(sets))]
@@ -185,7 +175,7 @@ class POPGrowth(Growth):
         return best
 
     def _train_pass(
-        self, number: int, count: int, width: int, parts: list[Part], members: Sequence[Member]
+        self, number: int, count: int, width: int, parts: list[WholeRows], members: Sequence[Member]
     ) -> tuple[Trained, list[MemberOutcome]]:
         self.emit(PhaseStarted("search", number, count, len(members)))
         best: Score | None = None
@@ -212,7 +202,10 @@ class POPGrowth(Growth):
             candidates = candidates_of(group, start, tuning.dropout)
             generator = np.random.default_rng(seed)
             try:
-                trained = self.train(candidates, parts, tuning, generator, report_epoch, part, exact=False)
+                training = self.training(
+                    candidates, parts, tuning, generator, report_epoch, part, exact=False
+                )
+                trained = self.engine.train(training)
             except MemoryError:
                 if len(group) == 1:
                     raise
@@ -224,7 +217,7 @@ class POPGrowth(Growth):
         def train_groups(
             groups: Sequence[Sequence[Member]], drafts: Sequence[Draft], ended: Callable[[], bool]
         ) -> Iterator[tuple[list[Outcome], np.ndarray] | None]:
-            if self.backend.spreads_over_workers and n_workers():
+            if self.engine.spreads_over_workers and n_workers():
                 rows = start, parts, tuning, self.settings.criterion, seed
                 yield from spread(_train_apart, [(group, *rows) for group in groups], ended)
                 return
@@ -233,11 +226,11 @@ class POPGrowth(Growth):
 
         one = candidates_of(members[:1], start, tuning.dropout)
         # Once the growth is to end, one candidate with a finite score is enough.
-        size = self.backend.group_size(one, parts[0], tuning) if self.stopped is None else 1
+        size = self.engine.group_size(one, parts[0], tuning) if self.stopped is None else 1
         return train_members(members, start, size, train_groups, report, draft)
 
     def _train_alone(
-        self, number: int, width: int, parts: list[Part], blocks: Sequence[Block]
+        self, number: int, width: int, parts: list[WholeRows], blocks: Sequence[Block]
     ) -> tuple[Trained, Outcome]:
         """The only candidate there is; its epochs are reported like those of any tuning."""
         [operator_set] = self.settings.sets
@@ -275,7 +268,7 @@ class POPGrowth(Growth):
         self,
         block: Block,
         head: Head,
-        parts: list[Part],
+        parts: list[WholeRows],
         tuning: TuningSettings,
         rng: np.random.Generator | None = None,
         number: int = 0,
@@ -292,11 +285,11 @@ class POPGrowth(Growth):
         )
         return outcome
 
-    def _start(self, width: int, part: Part, rng: np.random.Generator) -> Start:
+    def _start(self, width: int, part: WholeRows, rng: np.random.Generator) -> Start:
         sizes = part.n_inputs, width, part.n_accepted, part.n_outputs
         return draw_start(*sizes, self._weight_range([part]), rng)
 
-    def _weight_range(self, parts: list[Part]) -> float:
+    def _weight_range(self, parts: list[WholeRows]) -> float:
         given = self.settings.weight_range
         return 1.5 / float(np.sqrt(parts[0].n_inputs)) if given is None else given
 
@@ -339,12 +332,12 @@ class POPGrowth(Growth):
 
     # --- memory ---
 
-    def _memory(self, train: Part) -> list[Block]:
+    def _memory(self, train: WholeRows) -> list[Block]:
         """A linear block that projects the inputs, standardised, with its statistics over the training rows.
 
         None at all where there is no direction to project on, as for LDA if only one class has rows.
         """
-        settings, matrices = self.settings, self.backend.matrices
+        settings, matrices = self.settings, self.engine.matrices
         x, (target, weight) = matrices.inputs(train), matrices.labels(train)
         mean, scale = matrices.moments(x, weight, "the features to be projected")
         directions = projection(
@@ -369,7 +362,7 @@ class POPGrowth(Growth):
         block.norm.mean, block.norm.variance = (values.astype(np.float32) for values in moments)
         return [block]
 
-    def _remember(self, parts: list[Part]) -> None:
+    def _remember(self, parts: list[WholeRows]) -> None:
         """Put a memory of the layer before's inputs beside its outputs."""
         memory = self._memory(self.before[0])
         self.remembering = Layer([*self.layers[-1], *memory])
@@ -380,7 +373,7 @@ class POPGrowth(Growth):
 def _train_apart(
     members: Sequence[Member],
     start: Start,
-    parts: Sequence[HostPart],
+    parts: Sequence[MemoryRows],
     tuning: TuningSettings,
     criterion: str,
     seed: int,
@@ -389,7 +382,7 @@ def _train_apart(
     candidates = candidates_of(members, start, tuning.dropout)
     tuning = replace(tuning, n_threads=1)
     training = Training(
-        HostBackend(1).trainer(candidates, parts[0], tuning, criterion),
+        NativeEngine(1).trainer(candidates, parts[0], tuning, criterion),
         candidates,
         parts[0],
         parts[-1],

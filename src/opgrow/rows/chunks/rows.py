@@ -10,6 +10,7 @@ import numpy as np
 
 from ...network.scaling import Ranges, Scaling
 from ..preparation import one_hot
+from .limits import Plan
 from .moments import BLOCK
 from .sources import Chunk, Source
 from .storage import Kept, Storage
@@ -118,8 +119,9 @@ class Preparation:
 class TrainingRows:
     """The training rows of a source by chunk, and what is kept of them from the first time on."""
 
-    def __init__(self, source: Source, preparation: Preparation, n_rows: int, storage: Storage) -> None:
-        self.source, self.preparation, self.n_rows, self.storage = source, preparation, n_rows, storage
+    def __init__(self, source: Source, preparation: Preparation, n_rows: int, plan: Plan) -> None:
+        self.source, self.preparation, self.n_rows, self.plan = source, preparation, n_rows, plan
+        self.storage = storage = Storage(plan.kept_bytes)
         self._targets: Kept = storage.keep(n_rows, preparation.n_outputs + 1)
         self._inputs: Kept = storage.keep_inputs(n_rows, source.n_features, source.slow)
 

@@ -8,11 +8,13 @@ from typing import TypeVar
 
 import torch
 
-__all__ = ["SUMMED_ROWS", "Budget", "free_bytes", "indexed", "shrinking"]
+__all__ = ["SUMMED_ROWS", "Budget", "free_bytes", "indexed", "shrinking", "stays"]
 
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
+#: Share of the free memory that inputs, targets and features of accepted blocks may take for good.
+RESIDENT_SHARE = 0.5
 #: What a device without a fixed memory of its own, the CPU of the tests, may take.
 _HOST_BYTES = 1 << 28
 #: Rows of which single-precision products are summed before they are added in double precision.
@@ -84,3 +86,8 @@ def shrinking(budget: Budget, work: Callable[[], Result], what: str) -> Result:
                 "n_min, n_step, batch_size), or use device='cpu'"
             )
         _log.info("out of memory on the device in %s: going on with half as many rows at once", what)
+
+
+def stays(n_bytes: int, device: torch.device) -> bool:
+    """Whether inputs, targets or features of so many bytes may stay on the device."""
+    return n_bytes <= RESIDENT_SHARE * free_bytes(device)

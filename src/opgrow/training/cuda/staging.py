@@ -14,7 +14,7 @@ import triton
 from torch import Tensor
 
 from ...engine.cuda import triton_staging
-from ...rows.device.rows import Chunk, DevicePart
+from ...rows.device.rows import Chunk, DeviceRows
 from .model import Model
 
 __all__ = ["Staging"]
@@ -47,7 +47,7 @@ class Staging:
     def __init__(
         self,
         model: Model,
-        parts: Sequence[DevicePart],
+        parts: Sequence[DeviceRows],
         batch_size: int,
         drop: Sequence[float],
         input_drop: float,
@@ -183,11 +183,11 @@ def _addresses(rows: Tensor) -> np.ndarray:
     return rows.data_ptr() + rows.element_size() * rows.stride(0) * np.arange(len(rows), dtype=np.int64)
 
 
-def _are_kept(part: DevicePart) -> bool:
+def _are_kept(part: DeviceRows) -> bool:
     return all(kept is not None for kept in part.kept)
 
 
-def _frozen(part: DevicePart, chunk: Chunk) -> list[Tensor]:
+def _frozen(part: DeviceRows, chunk: Chunk) -> list[Tensor]:
     """The features of accepted blocks, where they lie."""
     if _are_kept(part):
         return [kept[:, chunk.span] for kept in part.kept if kept is not None]

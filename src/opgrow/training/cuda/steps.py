@@ -16,7 +16,7 @@ import triton
 from torch import Tensor
 
 from ...engine.cuda import triton_training
-from ...rows.device.rows import DevicePart
+from ...rows.device.rows import DeviceRows
 from ..candidates import fill
 from ..settings import TuningSettings
 from .heads import HeadPass
@@ -53,19 +53,19 @@ class Trainer:
     def __init__(
         self,
         model: Model,
-        rows: DevicePart | Sequence[DevicePart],
+        rows: DeviceRows | Sequence[DeviceRows],
         settings: TuningSettings,
         seed: int,
         dropout: Sequence[float] | None = None,
         graphs: bool | None = None,
     ) -> None:
-        parts = [rows] if isinstance(rows, DevicePart) else list(rows)
+        parts = [rows] if isinstance(rows, DeviceRows) else list(rows)
         k = model.n_candidates
-        if not isinstance(rows, DevicePart) and len(parts) != k:
+        if not isinstance(rows, DeviceRows) and len(parts) != k:
             raise ValueError(f"{k} candidates need rows of their own for each, got {len(parts)} parts")
         device = parts[0].device
         self.model, self.parts, self.settings, self.seed = model, parts, settings, seed
-        self.own_rows = not isinstance(rows, DevicePart)
+        self.own_rows = not isinstance(rows, DeviceRows)
         self.dropout = [settings.dropout] * k if dropout is None else [float(share) for share in dropout]
         self.graphs = device.type == "cuda" if graphs is None else graphs
         self.first, self.second, self.grad = (torch.zeros_like(model.theta) for _ in range(3))

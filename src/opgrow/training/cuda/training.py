@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...rows.device.memory import shrinking
-from ...rows.device.rows import Chunk, DevicePart
+from ...rows.device.rows import Chunk, DeviceRows
 from ...rows.device.scoring import score_sums
 from ..candidates import Candidates, fill
 from ..settings import TuningSettings
@@ -24,7 +24,7 @@ class DeviceTrainer:
     """Candidates of equal sizes on a device, with built-in operators and losses, and Adam."""
 
     def __init__(
-        self, candidates: Candidates, train: DevicePart, settings: TuningSettings, criterion: str
+        self, candidates: Candidates, train: DeviceRows, settings: TuningSettings, criterion: str
     ) -> None:
         self.candidates, self.train, self.settings, self.criterion = candidates, train, settings, criterion
         self.model = Model(candidates.shapes, torch.from_numpy(candidates.theta).to(train.device))

@@ -1,38 +1,42 @@
-"""The backend of a GPU: parts and training on the device."""
+"""The engine of a GPU: rows, training and closed-form fits on the device."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 
 from ..closed_form.device_matrices import DeviceMatrices
 from ..common.process import full_single_precision
+from ..common.team import ALONE, Alone
 from ..network.scaling import Scaling
 from ..rows.device.memory import free_bytes, indexed
-from ..rows.device.rows import DevicePart, Source, device_moments
-from ..rows.problem import Problem
+from ..rows.device.rows import DeviceRows
+from ..rows.device.source import Source, device_moments
+from ..rows.preparation import moments
+from ..rows.problem import Problem, place_of
 from ..training.candidates import Candidates
 from ..training.cuda.meeting import Meeting
 from ..training.cuda.training import DeviceTrainer
 from ..training.settings import TuningSettings, is_plain
 from ..training.train import TrainedCandidates, Trainer, Training, train
 
-__all__ = ["DeviceBackend"]
+__all__ = ["CudaEngine"]
 
 #: Share of the free memory that the candidates which are trained together may take.
 _SHARE = 0.3
 
 
-class DeviceBackend:
+class CudaEngine:
     """Rows on a torch device, or streamed through it; kernels in Triton.
 
     Triton compiles each kernel as it is first needed, and keeps it on disk.
     """
 
+    name: ClassVar[str] = "cuda"
     spreads_over_workers: ClassVar[bool] = False
 
     def __init__(self, device: torch.device) -> None:
@@ -41,7 +45,9 @@ class DeviceBackend:
         self._sources: dict[int, tuple[Problem, Source]] = {}
         self._meeting: Meeting | None = None
 
-    def beside(self, n_networks: int) -> tuple[DeviceBackend, int, int]:
+    def beside(self, n_networks: int, team: Alone) -> tuple[CudaEngine, int, int]:
+        if not team.alone:  # the ranks take their steps together
+            return self, 1, 1
         other = copy(self)
         other._meeting = Meeting(n_networks)
         return other, n_networks, 1
@@ -53,8 +59,10 @@ class DeviceBackend:
         return full_single_precision()
 
     def moments(
-        self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray
+        self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray, team: Alone
     ) -> tuple[np.ndarray, np.ndarray]:
+        if not team.alone:
+            return moments(x, weight, rows=rows, team=team)
         return device_moments(x, rows, weight, self.device)
 
     def problem(
@@ -65,29 +73,33 @@ class DeviceBackend:
         weight: np.ndarray,
         scaling: Scaling,
         validation: Problem | None,
+        team: Alone,
     ) -> Problem:
-        return Problem(x, target, weight, validation, rows, scaling)
+        place = place_of(len(x), rows, team)
+        total = None if place is None else place.total
+        return Problem(x, target, weight, validation, rows, scaling, place=place, total_rows=total)
 
-    def part(self, problem: Problem) -> DevicePart:
-        known = self._sources.get(id(problem))
-        if known is None:
+    def rows(self, problem: Problem, team: Alone = ALONE) -> DeviceRows:
+        held = self._sources.get(id(problem))
+        if held is None:
             scaling = problem.scaling or Scaling.nothing(problem.n_inputs)
             source = Source(problem.x, problem.target, problem.weight, problem.rows, scaling, self.device)
-            known = self._sources[id(problem)] = problem, source
-        return DevicePart(known[1])
+            held = self._sources[id(problem)] = problem, source
+        return DeviceRows(held[1], team=team, place=problem.place)
 
     def forget(self, problem: Problem) -> None:
-        for known in (problem, problem.validation):
-            self._sources.pop(id(known), None)
+        for either in (problem, problem.validation):
+            self._sources.pop(id(either), None)
 
     def trainer(
-        self, candidates: Candidates, train: Any, settings: TuningSettings, criterion: str
+        self, candidates: Candidates, rows: DeviceRows, settings: TuningSettings, criterion: str
     ) -> Trainer:
-        if candidates.compilable and is_plain(settings):
-            return DeviceTrainer(candidates, train, settings, criterion)
+        if rows.team.alone and candidates.compilable and is_plain(settings):
+            return DeviceTrainer(candidates, rows, settings, criterion)
         from ..training.reference import ReferenceTrainer
 
-        return ReferenceTrainer(candidates, train, settings, criterion, self.device)
+        fused = not rows.team.alone
+        return ReferenceTrainer(candidates, rows, settings, criterion, self.device, fused)
 
     def train(self, training: Training) -> TrainedCandidates:
         try:
@@ -101,9 +113,9 @@ class DeviceBackend:
             "lower widths, n_min, n_step or batch_size, or use device='cpu'"
         )
 
-    def group_size(self, candidates: Candidates, train: DevicePart, settings: TuningSettings) -> int:
+    def group_size(self, candidates: Candidates, rows: DeviceRows, settings: TuningSettings) -> int:
         shape = candidates.shapes[0]
-        window = min(16 * settings.batch_size, train.n_rows)
+        window = min(16 * settings.batch_size, rows.n_rows)
         numbers = (
             8 * shape.size + window * (shape.n_features + 1) + 24 * settings.batch_size * shape.n_neurons
         )

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..common.team import Division, current
-from ..growth.backends import Backend
-from ..growth.devices import choose_backend
+from ..growth.devices import choose_engine
+from ..growth.engine import Engine
 from ..network import Network
 from ..network.average import fold_rows, rows_between
 from ..network.scaling import BOUND, SAMPLE_ROWS, Scaling, kept_sample, robust, spread_rows
@@ -18,7 +18,7 @@ from ..rows.problem import Problem
 from .base import GrowingEstimator
 from .fit_data import MIN_VALIDATION_ROWS, Constants, FitData
 
-__all__ = ["MemoryRows", "divide_rows"]
+__all__ = ["ArrayData", "divide_rows"]
 
 #: Rows by which a student is validated, at most.
 _STUDENT_ROWS = 1 << 13
@@ -33,7 +33,7 @@ class _Chosen(NamedTuple):
     weight: np.ndarray
 
 
-class MemoryRows(FitData):
+class ArrayData(FitData):
     """Arrays of inputs (n, features), targets (n, targets) and weights (n,).
 
     Parameters
@@ -41,6 +41,8 @@ class MemoryRows(FitData):
     labels : the classes, sorted, and the code (n,) of each row's class; None for regression
     validation : inputs and targets of an eval_set, or None: some of the rows validate
     """
+
+    kind = "arrays"
 
     def __init__(
         self,
@@ -67,8 +69,8 @@ class MemoryRows(FitData):
     def survey(self, seed: int, n_threads: int) -> None:
         """All rows are in memory."""
 
-    def backend(self, n_threads: int) -> Backend:
-        return choose_backend(self.estimator.device, self.team.total(self.x.size), n_threads)
+    def engine(self, n_threads: int) -> Engine:
+        return choose_engine(self.estimator.device, self.team.total(self.x.size), n_threads)
 
     def fingerprints(self) -> dict[str, str]:
         arrays = {"X": self.x, "y": self.target, "sample_weight": self.weight}
@@ -76,13 +78,13 @@ class MemoryRows(FitData):
             arrays |= {"eval_set X": self.validation[0], "eval_set y": self.validation[1]}
         return {name: self.team.fingerprint(array) for name, array in arrays.items()}
 
-    def divide(self, seed: int, backend: Backend) -> int:
-        self.seed, self.engine = seed, backend
+    def divide(self, seed: int, engine: Engine) -> int:
+        self.seed, self._engine = seed, engine
         self._leave_out_rows_without_weight()
         self._merge_identical_rows()
         self.target = np.ascontiguousarray(self.target)  # the order in memory decides how sums are rounded
         self.divisions = self._divisions()
-        with backend.running():  # sums of many rows are rounded in another way by more threads
+        with engine.running():  # sums of many rows are rounded in another way by more threads
             self._find_constants()
         return len(self.divisions)
 
@@ -95,7 +97,7 @@ class MemoryRows(FitData):
 
     def _merge_identical_rows(self) -> None:
         x = self.x
-        if self.team.has_all_rows and (x[:64] == x[0]).all() and (x == x[0]).all():
+        if self.team.alone and (x[:64] == x[0]).all() and (x == x[0]).all():
             self.target, self.weight = merged(self.target, self.weight)
             self.x = x[: len(self.target)]
             self.codes = None if self.codes is None else self.target.argmax(axis=1)
@@ -116,7 +118,7 @@ class MemoryRows(FitData):
         scaling, limits = Scaling.nothing(self.n_features), ranges(self.x, self.target, self.team)
         sample = self._sample(seen)
         if self.estimator.standardize:
-            center, scale = self.engine.moments(self.x, seen, weight)
+            center, scale = self._engine.moments(self.x, seen, weight, self.team)
             scaling = robust(Scaling(center, scale, BOUND), limits, *sample)
         self.constants = Constants(scaling, limits, shift, spread)
         self.sample = kept_sample(sample[0]).astype(self.x.dtype)
@@ -154,7 +156,8 @@ class MemoryRows(FitData):
         share = (weight / self.team.mean_weight(weight, len(x), rows)).astype(np.float32)
         shift, spread = self.constants.shift, self.constants.spread
         scaled = self.team.together(lambda: standardized(target, shift, spread, "y or eval_set"))
-        return self.engine.problem(x, rows, scaled, share, self.constants.scaling, validation)
+        scaling = self.constants.scaling
+        return self._engine.problem(x, rows, scaled, share, scaling, validation, self.team)
 
 
 def divide_rows(

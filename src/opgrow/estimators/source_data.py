@@ -13,14 +13,13 @@ import numpy as np
 from ..common.checks import is_auto
 from ..common.fingerprints import fingerprint
 from ..common.team import current
-from ..growth.backends import Backend
-from ..growth.chunk_backend import StreamBackend, StreamProblem
+from ..growth.engine import Engine, NativeEngine
 from ..network import Network
 from ..network.scaling import SAMPLE_ROWS, kept_sample, spread_rows
 from ..rows.chunks.limits import Plan
 from ..rows.chunks.rows import Preparation, PreparedRows, TrainingRows
+from ..rows.chunks.shared_survey import shared_survey
 from ..rows.chunks.sources import Source
-from ..rows.chunks.storage import Storage
 from ..rows.chunks.survey import Division, HeldRows, survey
 from ..rows.problem import Problem
 from .base import GrowingEstimator
@@ -30,14 +29,15 @@ from .inputs import check_eval_set
 from .presets import deepest
 from .streaming import memory_limit_of
 
-__all__ = ["SourceRows"]
+__all__ = ["SourceData"]
 
 
-class SourceRows(FitData):
+class SourceData(FitData):
     """A source, of which each rank has its own; the first pass over it finds out what the fit has to know."""
 
     _preparation: Preparation
-    _problem: StreamProblem
+    _problem: Problem
+    kind = "chunks"
 
     def __init__(
         self, estimator: GrowingEstimator[Any], source: Source, eval_set: Any, classification: bool
@@ -65,16 +65,17 @@ class SourceRows(FitData):
         division = self._division(team.total(source.n_rows), seed)
         by_class = self.classification and self.estimator.class_weight is not None
         own = team.together(lambda: survey(source, division, self.classification, by_class, n_threads))
-        everywhere = team.survey(own)
+        everywhere = shared_survey(own, team)
         here = everywhere.sample.arrays(source.n_features)
         sample = self._sample(here[0], here[2])
         ready = preparation_of(everywhere, division, self.estimator, sample)
-        training = TrainingRows(source, ready, sum(own.n_train), Storage(self.plan.kept_bytes))
+        training = TrainingRows(source, ready, sum(own.n_train), self.plan)
         held = self._validation(ready, everywhere.validation)
         team.together(partial(_check_held, here[0], "are trained on"))
         first = ready.held(*here)
         validation = None if held is None else Problem(held.x, held.target, held.weight)
-        self._problem = StreamProblem(first.x, first.target, first.weight, validation, training=training)
+        held_rows = Problem(first.x, first.target, first.weight, validation)
+        self._problem = held_rows.read_in_chunks(training, team)
         self.constants = Constants(ready.scaling, ready.ranges, ready.shift, ready.spread)
         self.sample = kept_sample(sample[0])
         self.classes, self.n_targets = ready.classes, ready.n_outputs
@@ -116,8 +117,8 @@ class SourceRows(FitData):
     def _mean_weight(self, weight: np.ndarray) -> float:
         return self.team.mean_weight(weight, len(weight))
 
-    def backend(self, n_threads: int) -> Backend:
-        return StreamBackend(n_threads=n_threads, plan=self.plan)
+    def engine(self, n_threads: int) -> Engine:
+        return NativeEngine(n_threads)
 
     def fingerprints(self) -> dict[str, str]:
         """Statistics, and rows that are held: another pass over the source would take too long."""
@@ -134,12 +135,12 @@ class SourceRows(FitData):
         prints = {name: fingerprint(array) for name, array in everywhere.items()}
         return prints | {name: self.team.fingerprint(array) for name, array in here.items()}
 
-    def divide(self, seed: int, backend: Backend) -> int:
+    def divide(self, seed: int, engine: Engine) -> int:
         """The survey has found the constants, and one network is grown from all rows."""
         return 1
 
     def problem(self, number: int) -> Problem:
-        return self.team.shared(self._problem)
+        return self._problem
 
     def distilled(self, teacher: Network, loss: str) -> Problem:
         raise ValueError("a network that is grown from a source has no student")
