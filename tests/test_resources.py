@@ -15,9 +15,9 @@ import opgrow
 from opgrow.bench import app as bench
 from opgrow.bench.memory import measure_memory, parse_sizes
 from opgrow.cli import app, plan
-from opgrow.cli.fit import Method
 from opgrow.common import machine
 from opgrow.common import reservations as cache
+from opgrow.growth.methods import METHODS
 
 #: Every method, grown as far as these settings allow.
 FULL: dict[str, dict[str, Any]] = {
@@ -52,7 +52,7 @@ def some_rows(n_rows: int = 90, n_inputs: int = 5, seed: int = 0) -> tuple[np.nd
     return x, y
 
 
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", METHODS)
 def test_a_network_that_grows_as_far_as_it_may_has_the_planned_size(method: str) -> None:
     settings = FULL[method] | ({"memory_energy": 1.0} if method in ("POPMemO", "POPMemH") else {})
     estimator = getattr(opgrow, f"{method}Classifier")(random_state=0, **settings)
@@ -64,7 +64,7 @@ def test_a_network_that_grows_as_far_as_it_may_has_the_planned_size(method: str)
     assert min(planned.data, planned.growth) > 0
 
 
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", METHODS)
 def test_more_of_anything_takes_more(method: str) -> None:
     # Presets grow fewer networks from more rows, and searches keep features that are few enough.
     fixed = (
@@ -137,7 +137,7 @@ def test_a_dry_run_tells_and_writes_nothing(table: Path) -> None:
     assert [path.name for path in table.parent.iterdir()] == [table.name]
 
 
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", METHODS)
 def test_a_dry_run_as_json(method: str, table: Path) -> None:
     found = json.loads(invoke(table, "--dry-run", "--json", "--method", method).stdout)
     estimator = getattr(opgrow, f"{method}Classifier")()

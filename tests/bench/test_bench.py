@@ -8,17 +8,11 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from opgrow import POPClassifier, estimators
+from opgrow import POPClassifier
 from opgrow.bench import app
-from opgrow.bench.models import METHODS, PEERS
+from opgrow.bench.models import PEERS
 from opgrow.bench.speed import Row, _other_fits, measure
 from opgrow.rows import datasets
-
-
-def test_every_method_takes_part():
-    assert {f"{name}Classifier" for name in METHODS} == {
-        name for name in estimators.__all__ if name.endswith("Classifier")
-    }
 
 
 def test_all_peers_can_be_built():

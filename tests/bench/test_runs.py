@@ -38,8 +38,8 @@ class Memory:
 @pytest.fixture
 def memory(monkeypatch):
     Memory.fitted, Memory.scored, Memory.held = [], [], []
-    monkeypatch.setitem(models.METHODS, "memory", Memory)
-    monkeypatch.setitem(models.GRIDS, "memory", tuple({"depth": depth} for depth in range(4)))
+    monkeypatch.setattr(models, "methods", lambda: {"memory": Memory})
+    monkeypatch.setitem(models._GRIDS, "memory", tuple({"depth": depth} for depth in range(4)))
     return Memory
 
 
@@ -72,7 +72,7 @@ def test_a_result_is_plain_data_with_the_costs(model):
     assert result["accuracy"] > 0.8
     assert result["seconds"] > 0
     assert (result["calibration"] is None) == (model == "random features + ridge")
-    if model in models.METHODS:
+    if model in models.methods():
         assert result["parameters"] > 0
         assert result["flops"] > 0
         assert sum(block["neurons"] for block in result["operators"]) > 0
@@ -97,7 +97,7 @@ def test_every_ablation_is_one_that_its_method_takes(name):
     method, parameters = models.split_name(name)
     short = {"max_neurons": 2, "n_min": 2, "n_step": 2, "max_layers": 1}
     given = {"epochs": (1, 1, 1), "fine_tune_epochs": 1} | parameters | short
-    assert models.METHODS[method](**given).fit(X[::5], Y[::5]).n_features_in_ == 4
+    assert models.methods()[method](**given).fit(X[::5], Y[::5]).n_features_in_ == 4
 
 
 def test_the_same_run_gives_the_same_accuracy():
@@ -125,8 +125,14 @@ def test_what_fails_is_a_result():
 
 
 def test_every_grid_is_one_that_its_method_takes():
-    assert models.GRIDS.keys() == models.METHODS.keys()
-    for name, grid in models.GRIDS.items():
-        for parameters in grid:
-            models.METHODS[name](**parameters)
-    assert len(models.GRIDS["PLN"]) == 49
+    for name, cls in models.methods().items():
+        for parameters in models.grid_of(name):
+            cls(**parameters)
+    sizes = {name: len(models.grid_of(name)) for name in models.methods()}
+    assert sizes == {
+        **dict.fromkeys(("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"), 4),
+        **dict.fromkeys(("POP", "POPFast", "POPMemO", "POPMemH"), 1),
+        "PMLP": 12,
+        "PLN": 49,
+        "BLS": 49,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.engine.blocks import ACTIVATIONS, POOLS
+from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
 
 from . import oracle
 from .oracle import CODES, name_of, problem, relative_error
@@ -28,7 +28,7 @@ def test_features_and_gradients_agree_with_double_precision(engine, codes):
         assert max(errors) < 1e-5, (shape, errors)
 
 
-@pytest.mark.parametrize("nodal", range(8))
+@pytest.mark.parametrize("nodal", range(len(NODALS)))
 def test_the_search_has_the_same_features(engine, nodal):
     x, weight, _, _ = problem(37, 70, 5)
     sets = [(p, a) for p in range(len(POOLS)) for a in range(len(ACTIVATIONS))]

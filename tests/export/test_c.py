@@ -602,14 +602,27 @@ def test_errors_are_a_sentence_and_leave_nothing_behind(fitted: dict[str, Any], 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_operators_of_users_are_named(tmp_path: Path) -> None:
+def test_missing_facts_of_registered_operators_are_named(tmp_path: Path) -> None:
+    def swish(x: np.ndarray) -> np.ndarray:
+        return x / (1 + np.exp(-x))
+
     register_activation("swish", torch.nn.functional.silu)
     try:
         network = showing(2, [Block(2, 2, OperatorSet("dog", "sum", "swish"))])
-        with pytest.raises(
-            ValueError, match="activation operator 'swish' is registered in Python and cannot be exported"
+        for arithmetic, facts, message in (
+            ("float", {}, "to C: it was registered without its numpy formula, formula="),
+            ("float", {"formula": swish}, "to C: it was registered without its C text, c="),
+            (
+                "integer",
+                {"formula": swish, "c": "x / (1.0f + expf(-x))"},
+                "to C with integer arithmetic: it was registered without its fixed-point form, fixed=",
+            ),
         ):
-            as_regressor(network).export_c(tmp_path / "model.c")
+            unregister("activation", "swish")
+            register_activation("swish", torch.nn.functional.silu, **facts)
+            sentence = re.escape(f"The activation operator 'swish' cannot be exported {message}")
+            with pytest.raises(ValueError, match=sentence):
+                as_regressor(network).export_c(tmp_path / "model.c", arithmetic=arithmetic)
     finally:
         unregister("activation", "swish")
     assert list(tmp_path.iterdir()) == []

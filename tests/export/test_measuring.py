@@ -20,7 +20,7 @@ import opgrow
 from networks import randomized
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.cli import app
-from opgrow.export import fixed_emulation, float_emulation
+from opgrow.export import fixed_emulation
 from opgrow.export.c_draft import FixedDraft, FloatDraft
 from opgrow.export.c_fixed import fixed_program
 from opgrow.export.folding import without_linear_features
@@ -146,9 +146,25 @@ def test_floats_are_emulated_to_the_last_digits(weights: str, fitted: dict[str, 
         assert np.abs(found - expected).max() <= 2e-5 * max(1, terms), name
 
 
-def test_the_emulation_of_floats_knows_every_operator() -> None:
-    assert set(float_emulation.NODALS) == set(registered("nodal"))
-    assert set(float_emulation.ACTIVATIONS) == set(registered("activation"))
+@needs_compiler
+def test_floats_are_emulated_to_the_last_digits_for_every_operator_set(tmp_path: Path) -> None:
+    drafts = {}
+    for pool in registered("pool"):
+        sets = itertools.product(registered("nodal"), [pool], registered("activation"))
+        network = Network(20, 2, [Layer([Block(20, 1, OperatorSet(*names), norm=None) for names in sets])])
+        program = program_of(around(randomized(network)))
+        one_to_one = replace(program.head, weight=np.eye(network.layers[0].n_neurons), bias=None)
+        drafts[pool] = FloatDraft(replace(program, head=one_to_one), "float32")
+        source = opgrow.export.c_float.float_source(drafts[pool].program, pool, f"{pool}.h", "float32")
+        (tmp_path / f"{pool}.c").write_text(source)
+        header = opgrow.export.c_header.header_source(drafts[pool].program, pool, None)
+        (tmp_path / f"{pool}.h").write_text(header)
+    library = Library([tmp_path / f"{pool}.c" for pool in drafts], "-O0")
+    rows = np.random.default_rng(0).normal(size=(50, 20))
+    for pool, draft in drafts.items():
+        found = library.scores(pool, rows, draft.program.n_outputs)
+        expected = draft.scores(draft.features(rows))
+        assert (np.abs(found - expected) <= 2e-5 * (1 + np.abs(expected))).all(), pool
 
 
 # --- integers for every method ---

@@ -171,22 +171,18 @@ def memory(
         str, typer.Argument(help="ROWSxINPUTSxCLASSES, separated by commas.", metavar="SIZES")
     ] = "1000x10x2,20000x50x100,20000x512x10,200000x100x10",
     methods: Annotated[
-        str, typer.Option(help="Names of methods, separated by commas.")
-    ] = "HeMLGOP,HoMLGOP,HeMLRN,HoMLRN,POP,POPFast,POPMemO,POPMemH,PMLP,PLN,BLS",
+        str, typer.Option(help="Names of methods, separated by commas; all of them by default.")
+    ] = "",
     seconds: Annotated[float, typer.Option(min=1, help="Time after which the growth of a fit ends.")] = 60,
     as_json: _Json = False,
 ) -> None:
     """Measure the memory of whole fits on the CPU beside what 'opgrow fit --dry-run' says before."""
     import tempfile
 
-    from ..cli.fit import Method
+    from ..cli.method_names import check_methods
     from .memory import Measured, measure_memory, parse_sizes
 
-    names = [name.strip() for name in methods.split(",")]
-    unknown = next((name for name in names if name not in set(Method)), None)
-    if unknown is not None:
-        raise ValueError(f"unknown method {unknown!r}; known are: {', '.join(Method)}")
-    given = parse_sizes(sizes)
+    names, given = check_methods(methods), parse_sizes(sizes)
     with tempfile.TemporaryDirectory() as folder:
         if not as_json:
             typer.echo(Measured.HEAD)

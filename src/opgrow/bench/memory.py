@@ -91,10 +91,10 @@ def _write(path: Path, rows: int, inputs: int, classes: int) -> None:
 
 
 def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: float) -> Measured:
-    from .. import estimators
+    from ..estimators.by_method import estimators_of
     from ..estimators.files import read
 
-    known = getattr(estimators, f"{method}Classifier")().get_params()
+    known = estimators_of("classification")[method]().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}
     if "widths" in known:
         sets = [["multiplication", "sum", "tanh"], ["harmonic", "sum", "tanh"]]

@@ -22,28 +22,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from .. import estimators
 from ..common.assignments import parse_parameters
 from ..common.extras import require
+from ..estimators.by_method import estimators_of
+from ..growth.methods import METHODS
+from ..growth.methods.hemlgop import BlockGrowth
 
 __all__ = [
     "ABLATIONS",
-    "GRIDS",
-    "METHODS",
     "PEERS",
     "check_model",
+    "grid_of",
+    "methods",
     "model_names",
     "n_parameters",
     "split_name",
 ]
 
-_BLOCKS = ("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN")
-_LAYERS = ("POP", "POPFast", "POPMemO", "POPMemH", "PMLP")
 
-
-def _method(name: str) -> type[Any]:
-    cls: type[Any] = getattr(estimators, f"{name}Classifier")
-    return cls
+def methods() -> dict[str, type[Any]]:
+    """The classifiers of all methods, by name."""
+    return dict(estimators_of("classification"))
 
 
 def _svm(seed: int) -> Any:
@@ -72,7 +71,6 @@ def _mlp(*hidden: int) -> Callable[[int], Any]:
     )
 
 
-METHODS: dict[str, type[Any]] = {name: _method(name) for name in (*_BLOCKS, *_LAYERS, "PLN", "BLS")}
 PEERS: dict[str, Callable[[int], Any]] = {
     "logistic regression": lambda seed: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
     "random features + ridge": _random_features,
@@ -92,21 +90,26 @@ _REGULARISATION: tuple[dict[str, Any], ...] = (
 )
 #: One network with the paper's schedule.
 _PAPERS: dict[str, Any] = {"preset": None, "epochs": (20, 40, 40), "patience": 10}
-#: What is tried of each method, one set of parameters after the other; POP and its kin are too slow for that.
-GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
-    **{
-        name: tuple(
-            _PAPERS | {"ridge": (0.1, 1.0, 10.0), "dropout": (0.1, 0.3, 0.5)} | r for r in _REGULARISATION
-        )
-        for name in _BLOCKS
-    },
-    **{name: ({},) for name in _LAYERS},
+#: What is tried of methods that grow block by block.
+_OF_BLOCKS = tuple(
+    _PAPERS | {"ridge": (0.1, 1.0, 10.0), "dropout": (0.1, 0.3, 0.5)} | r for r in _REGULARISATION
+)
+#: What is tried of other methods; POP and its kin, which are not here, are too slow for that.
+_GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
     "PMLP": tuple(
         {"widths": (200,) * 4, "dropout": d} | r for d, r in product((0.1, 0.3, 0.5), _REGULARISATION)
     ),
     "PLN": tuple({"ridge": ridge, "alpha": alpha} for ridge, alpha in product(_POWERS, _POWERS)),
     "BLS": tuple({"ridge": ridge, "mu": mu} for ridge, mu in product(_POWERS, _POWERS)),
 }
+
+
+def grid_of(method: str) -> tuple[dict[str, Any], ...]:
+    """What is tried of a method or peer, one set of parameters after the other."""
+    if method in METHODS and issubclass(METHODS[method].growth, BlockGrowth):
+        return _OF_BLOCKS
+    return _GRIDS.get(method, ({},))
+
 
 _ALONE = "HeMLGOP preset=null"
 #: What readers ask of each part of HeMLGOP: the same with one thing changed, and the methods without a part.
@@ -124,12 +127,12 @@ ABLATIONS = (
         )
     ),
 )
-_GROUPS = {
-    "all": (*METHODS, *PEERS),
-    "methods": tuple(METHODS),
-    "peers": tuple(PEERS),
-    "ablations": ABLATIONS,
-}
+
+
+def _groups() -> dict[str, tuple[str, ...]]:
+    """Names that stand for several models."""
+    ours = tuple(methods())
+    return {"all": (*ours, *PEERS), "methods": ours, "peers": tuple(PEERS), "ablations": ABLATIONS}
 
 
 def model_names(text: str) -> list[str]:
@@ -140,8 +143,8 @@ def model_names(text: str) -> list[str]:
     >>> model_names("HeMLGOP, PMLP widths=[20,20], HeMLGOP")
     ['HeMLGOP', 'PMLP widths=[20,20]']
     """
-    given = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
-    return list(dict.fromkeys(model for name in given for model in _GROUPS.get(name, (name,))))
+    given, groups = [name.strip() for name in re.split(r",(?![^\[]*\])", text)], _groups()
+    return list(dict.fromkeys(model for name in given for model in groups.get(name, (name,))))
 
 
 def split_name(name: str) -> tuple[str, dict[str, Any]]:
@@ -155,9 +158,10 @@ def split_name(name: str) -> tuple[str, dict[str, Any]]:
 def check_model(name: str) -> None:
     """Complain about a model that does not exist, or has no such parameter."""
     method, parameters = split_name(name) if name.strip() else ("", {})
-    if method not in METHODS and method not in PEERS:
-        raise ValueError(f"unknown model {method!r}; known are: {', '.join(_GROUPS['all'])}")
-    known = METHODS[method]._get_param_names() if parameters else []
+    classes = methods()
+    if method not in classes and method not in PEERS:
+        raise ValueError(f"unknown model {method!r}; known are: {', '.join(_groups()['all'])}")
+    known = classes[method]._get_param_names() if parameters else []
     for parameter in parameters:
         if parameter not in known:
             raise ValueError(f"{method} has no parameter {parameter!r}; it has: {', '.join(known)}")

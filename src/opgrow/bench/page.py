@@ -11,7 +11,7 @@ from ..report import html
 from ..report.html import document, escape, figure
 from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm
 from .figures import accuracy_against_parameters, growth_curves, operator_shares
-from .models import METHODS
+from .models import methods
 from .published import METHODS as PUBLISHED_METHODS
 from .runs import DONE
 from .study import Finished, Study
@@ -127,7 +127,7 @@ def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> lis
     for kind, chart in operator_shares(results, searching).items():
         parts.append(figure(f"operators-{kind.split()[0]}", chart, f"Chosen {kind}, all datasets."))
     for name in dict.fromkeys(run.dataset for run, _ in results):
-        sizes = accuracy_against_parameters([row for row in rows if row["dataset"] == name], list(METHODS))
+        sizes = accuracy_against_parameters([row for row in rows if row["dataset"] == name], list(methods()))
         if sizes:
             parts.append(figure(f"sizes-{name}", sizes, f"{name}: accuracy against parameters."))
         first = next(

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..training.scores import calibration_error
+from . import models
 from .budget import OverBudget, time_limit
-from .models import GRIDS, METHODS, PEERS, n_parameters, split_name
+from .models import PEERS, n_parameters, split_name
 from .protocols import Split, hold_out
 
 __all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
@@ -101,7 +102,7 @@ def _choose(
     """The parameters with the best accuracy on the rows that ``select`` means; the first of several."""
     if select not in SELECTIONS:
         raise ValueError(f"select must be one of {SELECTIONS}, got {select!r}")
-    grid: Sequence[dict[str, Any]] = GRIDS.get(split_name(run.model)[0], ({},))
+    grid: Sequence[dict[str, Any]] = models.grid_of(split_name(run.model)[0])
     if select == "none":
         return {}
     if len(grid) == 1:
@@ -121,7 +122,7 @@ def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
     if method in PEERS:
         return PEERS[method](run.split)
     where = {} if device == "auto" else {"device": device}
-    return METHODS[method](random_state=run.split, **(parameters | where | given))
+    return models.methods()[method](random_state=run.split, **(parameters | where | given))
 
 
 def _held(run: Run, rows: tuple[np.ndarray, np.ndarray] | None) -> dict[str, Any]:

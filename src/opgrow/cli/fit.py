@@ -14,6 +14,7 @@ import typer
 
 from opgrow.cli import common
 from opgrow.cli.folders import fit_folder
+from opgrow.cli.method_names import method_name
 from opgrow.cli.parameters import check_parameters, class_weight
 from opgrow.cli.training_table import (
     column_names,
@@ -26,22 +27,6 @@ from opgrow.cli.training_table import (
 from opgrow.common.assignments import parse_parameters
 
 __all__ = ["fit"]
-
-
-class Method(StrEnum):
-    """The methods, by the names of their estimators."""
-
-    HeMLGOP = "HeMLGOP"
-    HoMLGOP = "HoMLGOP"
-    HeMLRN = "HeMLRN"
-    HoMLRN = "HoMLRN"
-    POP = "POP"
-    POPFast = "POPFast"
-    POPMemO = "POPMemO"
-    POPMemH = "POPMemH"
-    PMLP = "PMLP"
-    PLN = "PLN"
-    BLS = "BLS"
 
 
 class Task(StrEnum):
@@ -71,15 +56,16 @@ def fit(
         str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
     ] = None,
     method: Annotated[
-        Method,
+        str,
         typer.Option(
-            case_sensitive=False,
+            parser=method_name,
+            metavar="METHOD",
             help="HeMLGOP: blocks with operators of their own, tuned; HoMLGOP: one operator set a layer; "
             "HeMLRN, HoMLRN: the same with random weights. POP, POPFast, POPMemO, POPMemH: whole layers, all "
             "operator sets trained, which takes long; PMLP: layers of perceptrons. PLN, BLS: random weights "
             "below a closed-form head. Capitals do not matter.",
         ),
-    ] = Method.HeMLGOP,
+    ] = "HeMLGOP",
     task: Annotated[
         Task,
         typer.Option(
@@ -174,11 +160,11 @@ def fit(
     'opgrow predict' takes tables like this one. What was found out about the table is printed, with the
     option that says otherwise. Under torchrun, the ranks share the rows and rank 0 writes.
     """
-    from opgrow import estimators
     from opgrow.cli import decisions
     from opgrow.cli.outcome import HeldOut, Outcome
     from opgrow.cli.plan import MemoryWatch, Planned, show_plan
     from opgrow.distributed.launch import fit_shares, is_first, launched
+    from opgrow.estimators.by_method import estimators_of
     from opgrow.estimators.files import check_writable, save
     from opgrow.estimators.listeners.progress import Progress
     from opgrow.growth.checkpoints import clear
@@ -214,8 +200,7 @@ def fit(
             )
 
         def class_of(chosen: str) -> Any:
-            face = "Classifier" if chosen == "classification" else "Regressor"
-            classes = {m: getattr(estimators, m + face) for m in Method}
+            classes = estimators_of(chosen)
             check_parameters(given, classes[method], classes)
             return classes[method]
 
@@ -241,8 +226,7 @@ def fit(
     values = values.copy()  # a column of a matrix would keep the whole matrix
     guess = guess_task(values) if task is Task.auto else None
     chosen = task.value if guess is None else guess.task
-    face = "Classifier" if chosen == "classification" else "Regressor"
-    classes = {m: getattr(estimators, m + face) for m in Method}
+    classes = estimators_of(chosen)
     cls = classes[method]
     check_parameters(given, cls, classes)
     columns = features(table, name, drop or [])

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..operators import OperatorSet
-from ..operators.formulas_torch import unit_rows
+from ..operators.unit_norm import tensor_unit_rows
 from ..rows.device.memory import Budget, shrinking
 from ..rows.device.rows import Chunk, DeviceRows
 from ..rows.device.scoring import score_sums
@@ -85,7 +85,7 @@ class DeviceMatrices:
 
     def unit_beside(self, carried: Tensor, pooled: Tensor) -> Tensor:
         def compute(carried: Tensor, pooled: Tensor) -> Tensor:
-            return torch.cat([carried.T, torch.relu(unit_rows(pooled)).T]).T
+            return torch.cat([carried.T, torch.relu(tensor_unit_rows(pooled)).T]).T
 
         return self._map(compute, carried.shape[1] + pooled.shape[1], carried, pooled)
 

@@ -7,33 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..operators.registry import built_in
 from .arrays import check, matrix, pointer, room
 from .functions import INTEGER, POINTER, Functions
 
 __all__ = ["ACTIVATIONS", "NODALS", "POOLS", "BlockFunctions", "check_codes"]
 
 #: Operators in the order of their codes.
-NODALS = (
-    "multiplication",
-    "exponential",
-    "harmonic",
-    "quadratic",
-    "gaussian",
-    "dog",
-    "pygop_quadratic",
-    "pygop_dog",
-)
-POOLS = ("sum", "correlation1", "correlation2", "maximum")
-ACTIVATIONS = (
-    "sigmoid",
-    "tanh",
-    "relu",
-    "softplus",
-    "inverse_absolute",
-    "elu",
-    "pygop_softplus",
-    "identity",
-)
+NODALS, POOLS, ACTIVATIONS = (built_in(kind) for kind in ("nodal", "pool", "activation"))
 #: Nodal, pool and activation operator.
 Codes = tuple[int, int, int]
 

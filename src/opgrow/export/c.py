@@ -109,7 +109,8 @@ def export_c(
     check_share("min_agreement", min_agreement)
     source_path, prefix = _place(path, name)
     header_path = source_path.with_suffix(".h")
-    check_single_precision(check_exportable(estimator))
+    form = "C with integer arithmetic" if arithmetic == "integer" else "C"
+    check_single_precision(check_exportable(estimator, form))
     program = without_linear_features(program_of(estimator, features))
     expected = expected_of(estimator, calibration)
     draft, check = _measured(program, weights, arithmetic, expected)

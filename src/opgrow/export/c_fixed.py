@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .c_fixed_operators import ACTIVATION_BITS, PSI_DIGITS
+from ..operators.kinds import stated
 from .program import LINEAR, Program, Step
 from .ranges import NARROW, find_ranges
 
@@ -26,9 +26,6 @@ BOUND_BITS = 20
 _REACH = 16
 #: How much larger the features of other rows may be than those of the calibration rows.
 _MARGIN = 2
-#: Formats of pooled values for activations that saturate: fewer or more bits would be lost on them.
-_BOUNDED_Z = {"sigmoid": (24, 24), "tanh": (24, 24), "pygop_softplus": (24, 24), "inverse_absolute": (12, 24)}
-_ANY_Z = (-40, 24)
 _INT32 = 2**31 - 1
 
 
@@ -217,15 +214,16 @@ def _byte(bits: int) -> int:
 def _fixed_step(
     step: Step, found: dict[str, float], x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
 ) -> FixedStep:
-    operators = step.operators
-    psi_bits = _fitting(found["psi"], digits[0] - 1, PSI_DIGITS[operators.nodal])
+    nodal = stated(step.operators.nodal_operator.fixed)
+    activation = stated(step.operators.activation_operator.fixed)
+    psi_bits = _fitting(found["psi"], digits[0] - 1, nodal.digits)
     pair_bits = _fitting(found["pair"], digits[1] - 1, 28)
-    least, most = _BOUNDED_Z.get(operators.activation, _ANY_Z)
+    least, most = activation.input_bits
     # Twice as large in a head whose weights were enlarged to fill their range.
     pooled_bits = max(least, _fitting(2 * found["pooled"], 29, most))
-    after = ACTIVATION_BITS.get(operators.activation, pooled_bits)
+    after = activation.result_bits(pooled_bits)
     if step.unit:  # pooled values are kept in 16 bits, and then have 15 fractional ones
-        pooled_bits, after = _fitting(found["pooled"], 15, 24), ACTIVATION_BITS.get(operators.activation, 15)
+        pooled_bits, after = _fitting(found["pooled"], 15, 24), activation.result_bits(15)
     limit = np.iinfo(weights).max
     bits, values = [], []
     for row in step.weight:

@@ -1,4 +1,4 @@
-"""The operators as C functions on fixed-point integers.
+"""The operators of a program as C functions on fixed-point integers, and the helpers that these may call.
 
 A number is an integer and a count of fractional bits. Values between layers have 16 bits, everything else 32;
 products have 64, and ``rescale`` brings them back, rounded and saturated. Exponentials, sines and logarithms
@@ -9,33 +9,15 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 
+from ..operators import Activation, FixedPool, Nodal, OperatorSet
+from ..operators.kinds import stated
 from . import c_text as text
+from .c_operators import with_terms
 
-__all__ = [
-    "ACTIVATION_BITS",
-    "PSI_DIGITS",
-    "TABLES",
-    "fixed_operators",
-    "fixed_pool",
-    "is_exact",
-    "pooled_call",
-]
-
-#: Fractional bits that an activation returns; others return as many as they are given.
-ACTIVATION_BITS = {"sigmoid": 30, "tanh": 30, "inverse_absolute": 30}
-#: Most fractional bits that psi is worth: its tables and factors have no more.
-PSI_DIGITS = {
-    "multiplication": 24,
-    "exponential": 16,
-    "harmonic": 16,
-    "quadratic": 24,
-    "gaussian": 20,
-    "dog": 20,
-    "pygop_quadratic": 24,
-    "pygop_dog": 20,
-}
+__all__ = ["TABLES", "fixed_operators", "is_exact", "pooled_call"]
 
 _ARITHMETIC = """\
 static int32_t saturated(int64_t v)
@@ -118,95 +100,6 @@ _HELPERS = {
     "softplus(": _LOGARITHM,
 }
 
-_PRODUCT = "(int64_t)w * y"
-_EXPONENT = "exponential(within(rescale({sign}(int64_t)w * ({y} * {y}), w_bits + 2 * x_bits - 20), TEN), 16)"
-NODALS = {
-    "multiplication": f"psi({_PRODUCT}, w_bits + x_bits - psi_bits)",
-    "exponential": "psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
-    "        - 65536, 16 - psi_bits)",
-    # 341782638 = 2^31 / (2 pi)
-    "harmonic": "psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits)",
-    "quadratic": "psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits)",
-    "gaussian": f"psi((int64_t)w * {_EXPONENT.format(sign='-', y='y')},\n        w_bits + 16 - psi_bits)",
-    "dog": f"psi((int64_t)(w * y) * {_EXPONENT.format(sign='-', y='y')},\n"
-    "        w_bits + x_bits + 16 - psi_bits)",
-    "pygop_quadratic": "psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits)",
-    "pygop_dog": f"psi((int64_t)(w * y) * {_EXPONENT.format(sign='-', y='c')},\n"
-    "        w_bits + x_bits + 16 - psi_bits)",
-}
-ACTIVATIONS = {
-    "sigmoid": """\
-    const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
-    return (int32_t)((z < 0 ? e << 30 : one << 30) / (one + e));
-""",
-    "tanh": """\
-    const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
-    const int32_t value = (int32_t)(((one - e) << 30) / (one + e));
-    return z < 0 ? -value : value;
-""",
-    "relu": "    (void)bits;\n    return z < 0 ? 0 : z;\n",
-    "softplus": "    return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n",
-    "inverse_absolute": """\
-    const int64_t size = z < 0 ? -(int64_t)z : z;
-    return (int32_t)((int64_t)z * ((int64_t)1 << 30) / (((int64_t)1 << bits) + size));
-""",
-    "elu": "    return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n",
-    "pygop_softplus": """\
-    const int32_t x = within(z, rescale(10, -bits));
-    return saturated((int64_t)(x < 0 ? -x : 0) + softplus(x, bits));
-""",
-    "identity": "    (void)bits;\n    return z;\n",
-}
-_POOLS = {
-    "sum": """\
-    int64_t total = 0;
-    for (int i = 0; i < n; i++) {
-        total += PSI(i);
-    }
-    return rescale(total, BITS - pooled_bits);
-""",
-    "correlation1": """\
-    int64_t total = 0;
-    int32_t before = PSI(0);
-    for (int i = 1; i < n; i++) {
-        const int32_t now = PSI(i);
-        total += (int64_t)before * now;
-        before = now;
-    }
-    return rescale(total, BITS - pooled_bits);
-""",
-    "correlation2": """\
-    int64_t total = 0;
-    int32_t first = PSI(0);
-    int32_t second = n > 1 ? PSI(1) : 0;
-    for (int i = 2; i < n; i++) {
-        const int32_t third = PSI(i);
-        total += (int64_t)pair(first, second, 2 * psi_bits - pair_bits) * third;
-        first = second;
-        second = third;
-    }
-    return rescale(total, BITS - pooled_bits);
-""",
-    "maximum": """\
-    int32_t largest = PSI(0);
-    for (int i = 1; i < n; i++) {
-        const int32_t now = PSI(i);
-        largest = now > largest ? now : largest;
-    }
-    return rescale(largest, BITS - pooled_bits);
-""",
-}
-#: Sums of these are exact without psi's own format: product, and its fractional bits.
-_EXACT = {
-    "multiplication": ("(int32_t)w[{i}] * x[{i}]", "(w_bits + x_bits)"),
-    "quadratic": ("(int64_t)w[{i}] * ((int32_t)x[{i}] * x[{i}])", "(w_bits + 2 * x_bits)"),
-}
-_POOL_BITS = {
-    "sum": "psi_bits",
-    "correlation1": "2 * psi_bits",
-    "correlation2": "(pair_bits + psi_bits)",
-    "maximum": "psi_bits",
-}
 #: 64 steps, their end, and one beyond it that is read and multiplied by zero.
 _TABLE_ENTRIES = 66
 _TABLES: dict[str, tuple[str, Callable[[int], float]]] = {
@@ -220,20 +113,17 @@ TABLES = {
 }
 
 
-def fixed_operators(
-    nodals: Iterable[tuple[str, str]], activations: Iterable[str], also: str, digits: tuple[int, int]
-) -> str:
-    """The functions of (nodal, pool) pairs and activations, with the helpers and tables that they need.
+def fixed_operators(sets: Iterable[OperatorSet], also: str, digits: tuple[int, int]) -> str:
+    """The functions of operator sets, with the helpers and tables that they need.
 
     ``also`` is further text whose helpers are needed; psi and products of two saturate at 2^digits.
     """
-    functions = []
-    pairs = list(nodals)
-    for nodal in dict.fromkeys(nodal for nodal, pool in pairs if not is_exact(nodal, pool)):
-        functions.append(_nodal(nodal))
-    functions += [fixed_pool(nodal, pool) for nodal, pool in pairs]
+    sets = list(sets)
+    pools = {(s.nodal, s.pool): s for s in sets}.values()
+    functions = [_nodal(psi) for psi in dict.fromkeys(s.nodal_operator for s in pools if not is_exact(s))]
+    functions += [_pool(operators) for operators in pools]
     functions += [
-        f"static int32_t f_{name}(int32_t z, int bits)\n{{\n{ACTIVATIONS[name]}}}\n" for name in activations
+        _activation(activation) for activation in dict.fromkeys(s.activation_operator for s in sets)
     ]
     needed = "\n".join([*functions, also])
     helpers: list[str] = []
@@ -248,7 +138,7 @@ def fixed_operators(
     if "PAIR_MAX" in needed:
         what = "Where the product of two psi saturates, so that no sum of three overflows."
         limits.append(f"/* {what} */\n#define PAIR_MAX (INT32_C(1) << {digits[1]})\n")
-    if "TEN)" in needed:
+    if re.search(r"\bTEN\b", needed):
         limits.append(
             "/* The largest exponent, with 20 fractional bits. */\n#define TEN (INT32_C(10) << 20)\n"
         )
@@ -259,35 +149,41 @@ def _calls(code: str, mark: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(mark)}", code) is not None
 
 
-def is_exact(nodal: str, pool: str) -> bool:
+def is_exact(operators: OperatorSet) -> bool:
     """Whether the pool adds up products that need no format of their own."""
-    return pool == "sum" and nodal in _EXACT
+    return operators.pool_operator.window == 1 and stated(operators.nodal_operator.fixed).exact is not None
 
 
-def _nodal(name: str) -> str:
-    body = f"    return {NODALS[name]};\n"
-    if name.startswith("pygop"):
-        body = "    const int32_t c = within(y, rescale(10, -x_bits));\n" + body
-    signature = f"static int32_t psi_{name}(int32_t y, int32_t w, int w_bits, int x_bits, int psi_bits)"
-    return f"{signature}\n{{\n{body}}}\n"
+def _nodal(nodal: Nodal) -> str:
+    signature = f"static int32_t psi_{nodal.name}(int32_t y, int32_t w, int w_bits, int x_bits, int psi_bits)"
+    return _function(signature, stated(nodal.fixed).c)
 
 
-def fixed_pool(nodal: str, pool: str) -> str:
+def _activation(activation: Activation) -> str:
+    return _function(f"static int32_t f_{activation.name}(int32_t z, int bits)", stated(activation.fixed).c)
+
+
+def _function(signature: str, body: str) -> str:
+    return f"{signature}\n{{\n{textwrap.indent(body, '    ')}}}\n"
+
+
+def _pool(operators: OperatorSet) -> str:
     """rho over the inputs of psi, with ``pooled_bits`` fractional bits."""
-    body = _POOLS[pool]
-    bits = _POOL_BITS[pool]
-    exact = is_exact(nodal, pool)
-    term = f"psi_{nodal}(x[{{i}}], w[{{i}}], w_bits, x_bits, psi_bits)"
-    if exact:
-        term, bits = _EXACT[nodal]
-    for index in ("0", "1", "i"):
-        body = body.replace(f"PSI({index})", term.format(i=index))
-    used = "int x_bits, int pooled_bits" if exact else "int x_bits, int psi_bits, int pooled_bits"
-    used += ", int pair_bits" if pool == "correlation2" else ""
+    pool, exact = stated(operators.pool_operator.fixed), stated(operators.nodal_operator.fixed).exact
+    term = f"psi_{operators.nodal}(x[{{i}}], w[{{i}}], w_bits, x_bits, psi_bits)"
+    bits, formats = pool.bits, "int x_bits, int psi_bits, int pooled_bits"
+    if exact is not None and is_exact(operators):
+        term, bits, formats = exact.c, exact.bits, "int x_bits, int pooled_bits"
+    body = with_terms(pool.c, term).replace("BITS", bits)
+    formats += ", int pair_bits" if _multiplies_pairs(pool) else ""
     return (
-        f"static int32_t {nodal}_{pool}(const int16_t *x, const weight_t *w, int n, int w_bits,\n"
-        f"    {used})\n{{\n{body.replace('BITS', bits)}}}\n"
+        f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, const weight_t *w, int n, "
+        f"int w_bits,\n    {formats})\n{{\n{body}}}\n"
     )
+
+
+def _multiplies_pairs(pool: FixedPool) -> bool:
+    return "pair_bits" in pool.c
 
 
 def _table(name: str) -> str:
@@ -296,11 +192,11 @@ def _table(name: str) -> str:
     )
 
 
-def pooled_call(nodal: str, pool: str) -> str:
-    """The call of `fixed_pool` in a loop over neurons, for a block b and its neuron k."""
-    psi = "" if is_exact(nodal, pool) else "b->psi_bits, "
-    pair = ", b->pair_bits" if pool == "correlation2" else ""
+def pooled_call(operators: OperatorSet) -> str:
+    """The call of a pool's function in a loop over neurons, for a block b and its neuron k."""
+    psi = "" if is_exact(operators) else "b->psi_bits, "
+    pair = ", b->pair_bits" if _multiplies_pairs(stated(operators.pool_operator.fixed)) else ""
     return (
-        f"{nodal}_{pool}(x, w, b->n_inputs, k->weight_bits,\n"
+        f"{operators.nodal}_{operators.pool}(x, w, b->n_inputs, k->weight_bits,\n"
         f"            b->x_bits, {psi}b->pooled_bits{pair})"
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..operators.kinds import stated
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
-from .c_fixed_operators import ACTIVATION_BITS, fixed_operators, pooled_call
+from .c_fixed_operators import fixed_operators, pooled_call
 from .program import Step
 
 __all__ = ["facts", "fixed_source"]
@@ -46,10 +47,7 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
     ]
     public = _public_functions(fixed, name)
     operators = fixed_operators(
-        dict.fromkeys((step.operators.nodal, step.operators.pool) for step in steps),
-        dict.fromkeys(step.operators.activation for step in steps),
-        "\n".join([*functions, public]),
-        fixed.digits,
+        (step.operators for step in steps), "\n".join([*functions, public]), fixed.digits
     )
     units = [_ROOT] if fixed.bound is not None or any(step.unit for step in steps) else []
     in_bounds = "" if fixed.bound is None else f" in units of its bound, with {BOUND_BITS} fractional bits,"
@@ -163,10 +161,10 @@ static int16_t squashed(int32_t u)
 
 def _step_function(step: Step, head: bool) -> str:
     operators = step.operators
-    pooled = pooled_call(operators.nodal, operators.pool)
+    pooled = pooled_call(operators)
     function = _function_name(step, head)
     if step.unit:
-        after = ACTIVATION_BITS.get(operators.activation, 15)
+        after = stated(operators.activation_operator.fixed).result_bits(15)
         return _UNIT.format(function=function, pooled=pooled, activation=operators.activation, after=after)
     value = "saturated((int64_t)y + k->shift)"
     store = value if head else f"(int16_t)within({value}, INT16_MAX)"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..network.scaling import FARTHEST
+from ..operators import Activation
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
-from .c_operators import operator_functions, pool_function
+from .c_operators import activated, operator_functions, pool_function
 from .program import Program, Step
 
 __all__ = ["facts", "float_source", "input_constants", "quantized"]
@@ -26,15 +27,13 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
     """Everything below the first comment of the C file."""
     scaled = weights != "float32"
     kinds = {step.kind: step for step in program.steps}
-    pools = {(step.operators.nodal, step.operators.pool): None for step in program.steps}
+    sets = [step.operators for step in program.steps]
+    pools = {(operators.nodal, operators.pool): operators for operators in sets}
     parts = [
         f'#include "{header}"\n\n#include <math.h>\n' + ("#include <stdint.h>\n" if scaled else ""),
         f"typedef {_WEIGHTS[weights][0]} weight_t;\n",
-        operator_functions(
-            dict.fromkeys(step.operators.nodal for step in program.steps),
-            dict.fromkeys(step.operators.activation for step in program.steps),
-        ),
-        *(pool_function(nodal, pool, scaled) for nodal, pool in pools),
+        operator_functions(sets),
+        *(pool_function(operators, scaled) for operators in pools.values()),
         *(_step_function(step, scaled) for step in kinds.values()),
         *_input_arrays(program),
         *_squashing(program),
@@ -162,15 +161,15 @@ def _step_function(step: Step, scaled: bool) -> str:
         f"static void {_function_name(step)}(const float *x, int n_inputs, int n_neurons,\n"
         f"    const weight_t *w{table}, float *out)\n{{\n"
     )
+    activation = step.operators.activation_operator
     advance = ["w += n_inputs;"] + ([f"c += {len(constants)};"] if constants else [])
     if step.unit:
-        return head + _unit_body(pooled, step.operators.activation, advance)
+        return head + _unit_body(pooled, activation, advance)
     z = pooled + (f" + c[{constants.index('bias')}]" if "bias" in constants else "")
-    value = _activated(step.operators.activation, z)
+    value = activated(activation, z)
     if "scale" in constants:
-        value = f"c[{constants.index('scale')}] * {value} + c[{constants.index('shift')}]"
-        if step.operators.activation == "identity":
-            value = value.replace(f"* {z}", f"* ({z})")
+        factor = f"({z})" if value == z else value
+        value = f"c[{constants.index('scale')}] * {factor} + c[{constants.index('shift')}]"
     return head + _loop([f"out[j] = {value};", *advance]) + "}\n"
 
 
@@ -180,16 +179,12 @@ def _constant_names(step: Step, scaled: bool) -> list[str]:
     return names + (["scale", "shift"] if step.scale is not None else [])
 
 
-def _activated(activation: str, z: str) -> str:
-    return z if activation == "identity" else f"f_{activation}({z})"
-
-
 def _loop(lines: list[str]) -> str:
     body = "".join(f"        {line}\n" for line in lines)
     return f"    for (int j = 0; j < n_neurons; j++) {{\n{body}    }}\n"
 
 
-def _unit_body(pooled: str, activation: str, advance: list[str]) -> str:
+def _unit_body(pooled: str, activation: Activation, advance: list[str]) -> str:
     """Pooled values divided by the largest and then by their norm, so that no square overflows."""
     return (
         "    float largest = 0.0f, squares = 0.0f;\n"
@@ -209,7 +204,7 @@ def _unit_body(pooled: str, activation: str, advance: list[str]) -> str:
             ]
         )
         + "    const float norm = squares > 0.0f ? sqrtf(squares) : 1.0f;\n"
-        + _loop([f"out[j] = {_activated(activation, 'out[j] / norm')};"])
+        + _loop([f"out[j] = {activated(activation, 'out[j] / norm')};"])
         + "}\n"
     )
 

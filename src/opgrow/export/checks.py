@@ -9,12 +9,24 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from ..network import Block, Network
+from ..operators.kinds import check_facts
 
 __all__ = ["check_exportable", "check_single_precision"]
 
 
-def check_exportable(estimator: Any) -> Network:
-    """The network of a fitted estimator of this package, all of whose operators are built in."""
+#: What operators must state for a form of export; measuring programs in C takes the numpy formulas, too.
+_FACTS = {
+    "C": ("formula", "c"),
+    "C with integer arithmetic": ("formula", "fixed"),
+    "ONNX": ("onnx",),
+}
+
+
+def check_exportable(estimator: Any, form: str) -> Network:
+    """The network of a fitted estimator of this package, whose operators state all that a form needs.
+
+    ``form`` is "C", "C with integer arithmetic" or "ONNX".
+    """
     from ..estimators.base import GrowingEstimator
 
     name = type(estimator).__name__
@@ -28,7 +40,8 @@ def check_exportable(estimator: Any) -> Network:
     if isinstance(network.head, Block):
         blocks.append(network.head)
     for block in blocks:
-        _check_operators(block)
+        for operator in block.operator_set.operators:
+            check_facts(operator, _FACTS[form], form)
     return network
 
 
@@ -47,14 +60,4 @@ def check_single_precision(network: Network, otherwise: str = "") -> None:
             raise ValueError(
                 f"{what} {i} has a mean of {mean[i]:.3g} and a scale of {scale[i]:.3g}, which single "
                 f"precision does not hold: rescale the data before fitting{otherwise}."
-            )
-
-
-def _check_operators(block: Block) -> None:
-    """Refuse operators that were registered by users: there is a torch function, and no text of it."""
-    for kind in ("nodal", "pool", "activation"):
-        if getattr(block.operator_set, f"{kind}_operator").code is None:
-            raise ValueError(
-                f"The {kind} operator {getattr(block.operator_set, kind)!r} is registered in Python and "
-                "cannot be exported: only networks of built-in operators can."
             )

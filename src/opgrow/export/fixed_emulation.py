@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..operators.kinds import stated
+from . import fixed_arithmetic
 from .c_fixed import FixedProgram, FixedStep
 from .c_fixed_operators import is_exact
-from .fixed_arithmetic import ACTIVATIONS, INT32_MAX, NODALS, exponential, rescale, root, saturated, within
+from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, within
 
 __all__ = ["as_inputs", "features", "head_outputs", "scores"]
 
@@ -86,8 +88,12 @@ def _hidden(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarr
 def _outputs(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
     bias, shift, scale, scale_bits, _ = np.array(step.neurons, np.int64).T
     z = saturated(_pooled(step, x, digits) + bias)
-    y = rescale(ACTIVATIONS[step.step.operators.activation](z, step.pooled_bits) * scale, scale_bits)
+    y = rescale(_activated(step, z, step.pooled_bits) * scale, scale_bits)
     return saturated(y + shift)
+
+
+def _activated(step: FixedStep, z: np.ndarray, bits: int) -> np.ndarray:
+    return stated(step.step.operators.activation_operator.fixed).emulated(fixed_arithmetic, z, bits)
 
 
 def _unit(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
@@ -95,22 +101,21 @@ def _unit(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray
     squares = (pooled * pooled).sum(axis=1, keepdims=True)
     norm = np.where(squares > 0, root(squares.astype(np.uint64) << np.uint64(16)), 256)
     z = np.sign(pooled) * ((np.abs(pooled) << 23) // norm)
-    value = ACTIVATIONS[step.step.operators.activation](z, 15)
-    return within(rescale(value, step.activation_bits - step.out_bits), INT16_MAX)
+    return within(rescale(_activated(step, z, 15), step.activation_bits - step.out_bits), INT16_MAX)
 
 
 def _pooled(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
     """rho over the inputs of psi: (n, n_inputs) to (n, n_neurons)."""
-    nodal, pool = step.step.operators.nodal, step.step.operators.pool
+    nodal = stated(step.step.operators.nodal_operator.fixed)
     weight, w_bits = step.weight.astype(np.int64), np.array([neuron[4] for neuron in step.neurons])
-    if is_exact(nodal, pool):
-        values, x_bits = (x, step.x_bits) if nodal == "multiplication" else (x * x, 2 * step.x_bits)
-        return rescale(_product(values, weight), w_bits + x_bits - step.pooled_bits)
+    if nodal.exact is not None and is_exact(step.step.operators):
+        power = nodal.exact.power
+        return rescale(_product(x**power, weight), w_bits + power * step.x_bits - step.pooled_bits)
     rows = max(1, _CHUNK_ELEMENTS // weight.size)
     parts = []
     for start in range(0, len(x), rows):
         y = x[start : start + rows, None, :]
-        value, bits = NODALS[nodal](y, weight, w_bits[:, None], step.x_bits, step.psi_bits)
+        value, bits = nodal.emulated(fixed_arithmetic, y, weight, w_bits[:, None], step.x_bits, step.psi_bits)
         parts.append(_pool(step, within(rescale(value, bits), 1 << digits[0]), 1 << digits[1]))
     return np.concatenate(parts)
 
@@ -124,13 +129,6 @@ def _product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _pool(step: FixedStep, psi: np.ndarray, pair_max: int) -> np.ndarray:
-    pool, bits = step.step.operators.pool, step.psi_bits
-    if pool == "sum":
-        return rescale(psi.sum(axis=2), bits - step.pooled_bits)
-    if pool == "maximum":
-        return rescale(psi.max(axis=2), bits - step.pooled_bits)
-    if pool == "correlation1":
-        total = (psi[:, :, :-1] * psi[:, :, 1:]).sum(axis=2)
-        return rescale(total, 2 * bits - step.pooled_bits)
-    pair = within(rescale(psi[:, :, :-2] * psi[:, :, 1:-1], 2 * bits - step.pair_bits), pair_max)
-    return rescale((pair * psi[:, :, 2:]).sum(axis=2), step.pair_bits + bits - step.pooled_bits)
+    pool = stated(step.step.operators.pool_operator.fixed)
+    value, bits = pool.emulated(fixed_arithmetic, psi, step.psi_bits, step.pair_bits, pair_max)
+    return rescale(value, bits - step.pooled_bits)

@@ -6,53 +6,18 @@ sines and the like are numpy's, whose last digit may be another than that of a C
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..network.scaling import FARTHEST
-from ..operators.formulas import CLAMP
+from ..operators import Pool
+from ..operators.kinds import stated
 from .c_float import input_constants, quantized
 from .program import Program, Step
 
 __all__ = ["features", "head_outputs", "scores"]
 
 _CHUNK_ELEMENTS = 1 << 20
-#: Terms that are added up before they join the whole.
-_PART = 16
 _ONE, _ZERO = np.float32(1), np.float32(0)
-
-
-def _bounded(x: np.ndarray) -> np.ndarray:
-    return np.clip(x, np.float32(-CLAMP), np.float32(CLAMP))
-
-
-def _bell(y: np.ndarray, w: np.ndarray) -> np.ndarray:
-    return np.exp(_bounded(-w * (y * y)))
-
-
-_Function = Callable[[np.ndarray], np.ndarray]
-#: psi(y, w) and f(x), as `c_operators` has them.
-NODALS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "multiplication": lambda y, w: w * y,
-    "exponential": lambda y, w: np.expm1(_bounded(w * y)),
-    "harmonic": lambda y, w: np.sin(w * y),
-    "quadratic": lambda y, w: w * (y * y),
-    "gaussian": lambda y, w: w * _bell(y, w),
-    "dog": lambda y, w: w * y * _bell(y, w),
-    "pygop_quadratic": lambda y, w: np.square(w * _bounded(y)),
-    "pygop_dog": lambda y, w: w * y * _bell(_bounded(y), w),
-}
-ACTIVATIONS: dict[str, _Function] = {
-    "sigmoid": lambda x: _ONE / (_ONE + np.exp(-x)),
-    "tanh": np.tanh,
-    "relu": lambda x: np.where(x < 0, _ZERO, x),
-    "softplus": lambda x: np.where(x < 0, -x, _ZERO) + np.log1p(np.exp(-np.abs(x))),
-    "inverse_absolute": lambda x: x / (_ONE + np.abs(x)),
-    "elu": lambda x: np.where(x < 0, np.expm1(x), x),
-    "pygop_softplus": lambda x: ACTIVATIONS["softplus"](_bounded(x)),
-    "identity": lambda x: x,
-}
 
 
 def features(program: Program, rows: np.ndarray, weights: str) -> np.ndarray:
@@ -110,9 +75,10 @@ def _outputs(step: Step, x: np.ndarray, weights: str) -> np.ndarray:
         values, unit = quantized(step.weight, weights)
         weight = _single(unit)[:, None] * values.astype(np.float32)
     rows = max(1, _CHUNK_ELEMENTS // weight.size)
-    nodal = NODALS[step.operators.nodal]
+    nodal, pool, activation = step.operators.operators
+    psi = stated(nodal.formula)
     parts = [
-        _pool(step.operators.pool, nodal(x[start : start + rows].T[:, :, None], weight.T[:, None, :]))
+        _pooled(pool, psi(x[start : start + rows].T[:, :, None], weight.T[:, None, :]))
         for start in range(0, len(x), rows)
     ]
     z = np.concatenate(parts)
@@ -123,29 +89,12 @@ def _outputs(step: Step, x: np.ndarray, weights: str) -> np.ndarray:
         z = z / np.where(squares > 0, np.sqrt(squares), _ONE)
     if step.bias is not None:
         z = z + _single(step.bias)
-    out = ACTIVATIONS[step.operators.activation](z)
+    out = stated(activation.single or activation.formula)(z)
     if step.scale is not None and step.shift is not None:
         out = _single(step.scale) * out + _single(step.shift)
     return out
 
 
-def _pool(pool: str, psi: np.ndarray) -> np.ndarray:
+def _pooled(pool: Pool, psi: np.ndarray) -> np.ndarray:
     """rho of psi (n_inputs, n, n_neurons)."""
-    if pool == "maximum":
-        return psi.max(axis=0)
-    if pool == "correlation1":
-        return _added(psi[:-1] * psi[1:], 1)
-    if pool == "correlation2":
-        return _added(psi[:-2] * psi[1:-1] * psi[2:], 1)
-    return _added(psi, _PART)
-
-
-def _added(terms: np.ndarray, part: int) -> np.ndarray:
-    """Sums over the first axis in parts of so many terms, one term after the other."""
-    total = np.zeros(terms.shape[1:], np.float32)
-    for start in range(0, len(terms), part):
-        some = terms[start].copy()
-        for term in terms[start + 1 : start + part]:
-            some += term
-        total += some
-    return total
+    return stated(pool.formula)(np.moveaxis(psi, 0, 1)) if pool.single is None else pool.single(psi)

@@ -103,8 +103,8 @@ def export_onnx(
     ImportError
         If the package ``onnx`` is missing.
     ValueError
-        If the network has operators that were registered by a user, which exist in torch alone, or if the
-        model agrees too little with the estimator.
+        If the network has operators that a user has registered without their ONNX nodes, or if the model
+        agrees too little with the estimator.
 
     Notes
     -----
@@ -128,7 +128,7 @@ def export_onnx(
     >>> labels, probabilities.shape
     (array([0, 0]...), (2, 3))
     """
-    check_exportable(estimator)
+    check_exportable(estimator, "ONNX")
     if input_type not in INPUT_TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}")
     check_flag("float16", float16)

@@ -18,8 +18,9 @@ from onnx import TensorProto
 
 from ..network import NORM_EPSILON, Block, Layer, Network
 from ..network.scaling import FARTHEST
+from ..operators.kinds import stated
 from .onnx_graph import Graph, value_info
-from .onnx_operators import ACTIVATIONS, is_matrix_product, pooled
+from .onnx_operators import is_matrix_product, pooled
 
 __all__ = ["CHUNK_VALUES", "network_outputs"]
 
@@ -154,7 +155,7 @@ def _group(graph: Graph, blocks: Sequence[Block], x: str, name: str) -> str:
         values = graph.add("Add", values, graph.constant(bias))
     if first.normalization == "unit":
         values = _unit_rows(graph, values)
-    return ACTIVATIONS[first.operator_set.activation](graph, values)
+    return stated(first.operator_set.activation_operator.onnx)(graph, values)
 
 
 def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +168,7 @@ def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unit_rows(graph: Graph, z: str) -> str:
-    """Rows divided by their Euclidean norm; rows of zeros stay. See `opgrow.operators.formulas.unit_rows`."""
+    """Rows divided by their Euclidean norm; rows of zeros stay: `opgrow.operators.unit_norm`."""
     tiny = graph.constant(_TINY)
     largest = graph.add("ReduceMax", graph.add("Abs", z), axes=[1], keepdims=1)
     z = graph.add("Div", z, graph.add("Max", largest, tiny))

@@ -16,7 +16,6 @@ import numpy as np
 from ..network import NORM_EPSILON, Block, Network
 from ..network.scaling import squash
 from ..operators import OperatorSet
-from .checks import check_exportable
 
 __all__ = ["LINEAR", "Program", "Step", "program_of", "steps_of"]
 
@@ -128,8 +127,8 @@ class Program:
 
 
 def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program:
-    """The program of a fitted estimator; one sentence about whatever cannot be exported."""
-    network = check_exportable(estimator)
+    """The program of an estimator that can be exported (`check_exportable`)."""
+    network: Network = estimator.network_
     loss = getattr(estimator, "loss_", None)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     if features is None and hasattr(estimator, "feature_names_in_"):

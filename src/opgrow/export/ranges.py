@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..operators.formulas import unit_rows
+from ..operators.kinds import stated
+from ..operators.unit_norm import unit_rows
 from .program import Program, Step
 
 __all__ = ["NARROW", "Ranges", "StepRange", "exact_outputs", "find_ranges", "usual_largest"]
@@ -98,13 +99,13 @@ def _run(program: Program, x: np.ndarray, found: list[StepRange]) -> list[np.nda
 
 
 def _apply(step: Step, x: np.ndarray, found: list[StepRange]) -> np.ndarray:
-    operators = step.operators
+    nodal, pool, activation = step.operators.operators
     with np.errstate(all="ignore"):  # what is not finite shows in the ranges
-        psi = operators.nodal_operator.formula(x[:, :, None], step.weight.T[None])
-        pooled = operators.pool_operator.formula(psi)
+        psi = stated(nodal.formula)(x[:, :, None], step.weight.T[None])
+        pooled = stated(pool.formula)(psi)
         if step.bias is not None:
             pooled = pooled + step.bias
-        out = operators.activation_operator.formula(unit_rows(pooled) if step.unit else pooled)
+        out = stated(activation.formula)(unit_rows(pooled) if step.unit else pooled)
         if step.scale is not None and step.shift is not None:
             out = out * step.scale + step.shift
         pair = psi[:, :-1] * psi[:, 1:]

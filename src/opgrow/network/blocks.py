@@ -12,7 +12,8 @@ import numpy as np
 from ..common.extras import require_torch
 from ..engine.features import compiled_features
 from ..operators import OperatorSet
-from ..operators.formulas import unit_rows
+from ..operators.kinds import stated
+from ..operators.unit_norm import unit_rows
 
 __all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Head", "Layer", "Linear", "Norm", "check_sizes"]
 
@@ -122,7 +123,7 @@ class Block:
     def _activated(self, z: np.ndarray) -> np.ndarray:
         activation = self.operator_set.activation_operator
         if activation.code is not None:
-            return activation.formula(z)
+            return stated(activation.formula)(z)
         torch = require_torch(f"The activation {activation.name!r}")
         with torch.no_grad():
             return activation.function(torch.from_numpy(z)).numpy()

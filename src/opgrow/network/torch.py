@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..engine.differentiable import features
 from ..operators import OperatorSet
-from ..operators.formulas_torch import unit_rows
+from ..operators.unit_norm import tensor_unit_rows
 from .blocks import NORM_EPSILON, Block, Layer
 from .network import Network
 from .scaling import squash
@@ -59,7 +59,7 @@ class BlockModule(nn.Module):
             return features(x, self.weight, self.bias, self.operator_set)
         linear = replace(self.operator_set, activation="identity")
         pooled = features(x, self.weight, self.bias, linear)
-        return self.operator_set.activation_operator.function(unit_rows(pooled))
+        return self.operator_set.activation_operator.function(tensor_unit_rows(pooled))
 
     def forward(self, x: Tensor) -> Tensor:
         found = self.features(x)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-# Codes as in `opgrow.operators`.
+# Codes as in `opgrow.operators`. The formulas are here and not on the operators because Triton compiles only
+# functions of a module, and a kernel cannot be given one: the code selects a branch. A test compares them.
 MULTIPLICATION = tl.constexpr(0)
 EXPONENTIAL = tl.constexpr(1)
 HARMONIC = tl.constexpr(2)

@@ -1,9 +1,13 @@
 """The methods: a declaration of each, and how its family grows a layer."""
 
-from .bls import BLS
+# isort: off
+# In this order methods are declared, and listed wherever a user sees them.
 from .hemlgop import HEMLGOP, HEMLRN, HOMLGOP, HOMLRN
-from .pln import PLN
 from .pop import PMLP, POP, POPFAST, POPMEMH, POPMEMO
+from .pln import PLN
+from .bls import BLS
+from .registry import METHODS, declared
+# isort: on
 
 __all__ = [
     "BLS",
@@ -11,10 +15,12 @@ __all__ = [
     "HEMLRN",
     "HOMLGOP",
     "HOMLRN",
+    "METHODS",
     "PLN",
     "PMLP",
     "POP",
     "POPFAST",
     "POPMEMH",
     "POPMEMO",
+    "declared",
 ]

@@ -26,6 +26,7 @@ from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.bls import BroadFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method
+from .registry import declared
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]
 
@@ -309,4 +310,4 @@ def _block(weights: np.ndarray, operators: OperatorSet) -> Block:
 
 
 #: Broad learning system: feature nodes, enhancement nodes, and a head in closed form that sees both.
-BLS = Method("BLS", BroadGrowth)
+BLS = declared(Method("BLS", BroadGrowth))

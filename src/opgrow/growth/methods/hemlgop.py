@@ -22,6 +22,7 @@ from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.blocks import BlockFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, fold_norm, schedule
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
+from .registry import declared
 
 __all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
 
@@ -260,10 +261,10 @@ def _place_of_best(tried: Sequence[_Grown]) -> int:
 
 
 #: Heterogeneous multilayer GOP: a new operator set and tuning for every block.
-HEMLGOP = BlockMethod("HeMLGOP", BlockGrowth, search_every_block=True, tune_blocks=True)
+HEMLGOP = declared(BlockMethod("HeMLGOP", BlockGrowth, search_every_block=True, tune_blocks=True))
 #: Homogeneous layers: the operator set of a layer's first block serves the whole layer.
-HOMLGOP = BlockMethod("HoMLGOP", BlockGrowth, search_every_block=False, tune_blocks=True)
+HOMLGOP = declared(BlockMethod("HoMLGOP", BlockGrowth, search_every_block=False, tune_blocks=True))
 #: Heterogeneous randomised network: blocks keep their random weights until the final fine-tuning.
-HEMLRN = BlockMethod("HeMLRN", BlockGrowth, search_every_block=True, tune_blocks=False)
+HEMLRN = declared(BlockMethod("HeMLRN", BlockGrowth, search_every_block=True, tune_blocks=False))
 #: Homogeneous randomised network.
-HOMLRN = BlockMethod("HoMLRN", BlockGrowth, search_every_block=False, tune_blocks=False)
+HOMLRN = declared(BlockMethod("HoMLRN", BlockGrowth, search_every_block=False, tune_blocks=False))

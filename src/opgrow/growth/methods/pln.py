@@ -28,6 +28,7 @@ from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.pln import PLNFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method
+from .registry import declared
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]
 
@@ -281,4 +282,4 @@ def _require_finite(gram: np.ndarray) -> None:
 
 
 #: Progressive learning network: structured and random relu neurons, heads in closed form.
-PLN = Method("PLN", PLNGrowth)
+PLN = declared(Method("PLN", PLNGrowth))

@@ -57,6 +57,7 @@ from ..events import (
 from ..footprints.layers import LayerFootprint
 from ..loop import GrownLayer, Growth, GrowthSettings, Method, schedule
 from ..search import Candidate
+from .registry import declared
 
 __all__ = ["PMLP", "POP", "POPFAST", "POPMEMH", "POPMEMO", "POPGrowth", "POPMethod", "POPSettings"]
 
@@ -400,12 +401,12 @@ _NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}
 
 
 #: GOP neurons in hidden layers and head.
-POP = POPMethod("POP", POPGrowth, neurons_in_head=True)
+POP = declared(POPMethod("POP", POPGrowth, neurons_in_head=True))
 #: A linear head.
-POPFAST = POPMethod("POPFast", POPGrowth)
+POPFAST = declared(POPMethod("POPFast", POPGrowth))
 #: A linear head that also sees a projection of the last layer's inputs.
-POPMEMO = POPMethod("POPMemO", POPGrowth, memory="output")
+POPMEMO = declared(POPMethod("POPMemO", POPGrowth, memory="output"))
 #: Layers that also see a projection of the inputs of the layer before.
-POPMEMH = POPMethod("POPMemH", POPGrowth, memory="hidden")
+POPMEMH = declared(POPMethod("POPMemH", POPGrowth, memory="hidden"))
 #: Perceptrons.
-PMLP = POPMethod("PMLP", POPGrowth)
+PMLP = declared(POPMethod("PMLP", POPGrowth))

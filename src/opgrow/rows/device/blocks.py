@@ -13,7 +13,7 @@ from ...engine import reference
 from ...engine.cuda import pools as kernels
 from ...network import NORM_EPSILON, Block
 from ...operators import OperatorSet
-from ...operators.formulas_torch import unit_rows
+from ...operators.unit_norm import tensor_unit_rows
 from ..draws import Draw
 
 __all__ = ["DeviceBlock", "block_outputs", "candidate_features", "raw_features"]
@@ -74,7 +74,7 @@ def block_outputs(block: DeviceBlock, x: Tensor) -> Tensor:
     """What a block on the device hands on for inputs (D, n): (d, n)."""
     if block.normalization == "unit":
         pooled = raw_features(x, block.weight, block.bias, replace(block.operator_set, activation="identity"))
-        return block.operator_set.activation_operator.function(unit_rows(pooled.T).T)
+        return block.operator_set.activation_operator.function(tensor_unit_rows(pooled.T).T)
     raw = raw_features(x, block.weight, block.bias, block.operator_set)
     if block.factor is None or block.offset is None:
         return raw

@@ -1,0 +1,214 @@
+"""The activations of the paper's Table 1, and the identity, each with all that is known about it.
+
+ONNX has the sigmoid as 1 / (1 + exp(-x)): ONNX Runtime approximates its own to an absolute error, which
+batch norm would magnify where the sigmoid is small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .kinds import Activation, Array, FixedActivation
+from .shared import onnx_expm1
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["ACTIVATIONS", "fixed_softplus", "onnx_softplus", "sigmoid", "softplus", "tensor_softplus"]
+
+_ONE = 1 << 30
+
+
+def sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+def _sigmoid_slopes(x: Array) -> Array:
+    # Without 1 - f(x), which loses all digits where f saturates.
+    e = np.exp(-np.abs(x))
+    return e / np.square(1 + e)
+
+
+def _fixed_sigmoid(arithmetic: Any, z: Array, bits: int) -> Array:
+    e = arithmetic.exponential(-arithmetic.rescale(np.abs(z), bits - 20), 30)
+    return np.where(z < 0, e << 30, _ONE << 30) // (_ONE + e)
+
+
+def _onnx_sigmoid(graph: Any, x: str) -> str:
+    below = graph.add("Add", graph.add("Exp", graph.add("Neg", x)), graph.constant(1))
+    return graph.add("Reciprocal", below)
+
+
+SIGMOID = Activation(
+    name="sigmoid",
+    function=lambda x: x.sigmoid(),
+    flops=1,
+    code=0,
+    formula=sigmoid,
+    slopes=_sigmoid_slopes,
+    single=lambda x: np.float32(1) / (np.float32(1) + np.exp(-x)),
+    c="1.0f / (1.0f + expf(-x))",
+    fixed=FixedActivation(
+        """\
+const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
+return (int32_t)((z < 0 ? e << 30 : one << 30) / (one + e));
+""",
+        _fixed_sigmoid,
+        bits=30,
+        input_bits=(24, 24),
+    ),
+    onnx=_onnx_sigmoid,
+)
+
+
+def _fixed_tanh(arithmetic: Any, z: Array, bits: int) -> Array:
+    e = arithmetic.exponential(-arithmetic.rescale(np.abs(z), bits - 21), 30)
+    return np.where(z < 0, -1, 1) * (((_ONE - e) << 30) // (_ONE + e))
+
+
+TANH = Activation(
+    name="tanh",
+    function=lambda x: x.tanh(),
+    flops=1,
+    code=1,
+    formula=np.tanh,
+    slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
+    c="tanhf(x)",
+    fixed=FixedActivation(
+        """\
+const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
+const int32_t value = (int32_t)(((one - e) << 30) / (one + e));
+return z < 0 ? -value : value;
+""",
+        _fixed_tanh,
+        bits=30,
+        input_bits=(24, 24),
+    ),
+    onnx=lambda graph, x: graph.add("Tanh", x),
+)
+
+RELU = Activation(
+    name="relu",
+    function=lambda x: x.relu(),
+    flops=1,
+    code=2,
+    formula=lambda x: np.maximum(x, 0),
+    slopes=lambda x: (x > 0).astype(x.dtype),
+    c="x < 0.0f ? 0.0f : x",
+    fixed=FixedActivation(
+        "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
+    ),
+    onnx=lambda graph, x: graph.add("Relu", x),
+)
+
+# log(1 + exp(-x)), with the minus sign of the paper's Table 1.
+
+
+def softplus(x: Array) -> Array:
+    return np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def tensor_softplus(x: Tensor) -> Tensor:
+    from torch.nn.functional import logsigmoid
+
+    return -logsigmoid(x)
+
+
+def fixed_softplus(arithmetic: Any, z: Array, bits: int) -> Array:
+    return arithmetic.saturated(np.where(z < 0, -z, 0) + arithmetic.softplus(z, bits))
+
+
+def onnx_softplus(graph: Any, x: str) -> str:
+    return graph.add("Softplus", graph.add("Neg", x))
+
+
+SOFTPLUS = Activation(
+    name="softplus",
+    function=tensor_softplus,
+    flops=4,
+    code=3,
+    formula=softplus,
+    slopes=lambda x: -sigmoid(-x),
+    c="(x < 0.0f ? -x : 0.0f) + log1pf(expf(-fabsf(x)))",
+    fixed=FixedActivation(
+        "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
+    ),
+    onnx=onnx_softplus,
+)
+
+
+def _fixed_inverse_absolute(arithmetic: Any, z: Array, bits: int) -> Array:
+    return np.sign(z) * ((np.abs(z) * _ONE) // ((1 << bits) + np.abs(z)))
+
+
+INVERSE_ABSOLUTE = Activation(
+    name="inverse_absolute",
+    function=lambda x: x / (1 + x.abs()),
+    flops=3,
+    code=4,
+    formula=lambda x: x / (1 + np.abs(x)),
+    slopes=lambda x: 1 / np.square(1 + np.abs(x)),
+    c="x / (1.0f + fabsf(x))",
+    fixed=FixedActivation(
+        """\
+const int64_t size = z < 0 ? -(int64_t)z : z;
+return (int32_t)((int64_t)z * ((int64_t)1 << 30) / (((int64_t)1 << bits) + size));
+""",
+        _fixed_inverse_absolute,
+        bits=30,
+        input_bits=(12, 24),
+    ),
+    onnx=lambda graph, x: graph.add("Softsign", x),
+)
+
+
+# The paper prints exp(x) for x < 0, which jumps at 0; the usual ELU is meant.
+
+
+def _tensor_elu(x: Tensor) -> Tensor:
+    from torch.nn.functional import elu
+
+    return elu(x)
+
+
+def _fixed_elu(arithmetic: Any, z: Array, bits: int) -> Array:
+    below = arithmetic.exponential(arithmetic.rescale(np.minimum(z, 0), bits - 20), bits)
+    return np.where(z < 0, below - arithmetic.rescale(1, -bits), z)
+
+
+def _onnx_elu(graph: Any, x: str) -> str:
+    below = onnx_expm1(graph, graph.add("Min", x, graph.constant(0)))
+    return graph.add("Add", graph.add("Relu", x), below)
+
+
+ELU = Activation(
+    name="elu",
+    function=_tensor_elu,
+    flops=3,
+    code=5,
+    formula=lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
+    c="x < 0.0f ? expm1f(x) : x",
+    fixed=FixedActivation(
+        "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
+    ),
+    onnx=_onnx_elu,
+)
+
+#: Linear neurons: the memory of POPmem and the feature nodes of BLS. No library searches it.
+IDENTITY = Activation(
+    name="identity",
+    function=lambda x: x,
+    flops=0,
+    code=7,
+    formula=lambda x: x,
+    slopes=np.ones_like,
+    c="x",
+    fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
+    onnx=lambda graph, x: x,
+)
+
+ACTIVATIONS = (SIGMOID, TANH, RELU, SOFTPLUS, INVERSE_ABSOLUTE, ELU, IDENTITY)

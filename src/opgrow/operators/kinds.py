@@ -1,0 +1,249 @@
+"""The three kinds of operators, and the facts that an operator states about itself.
+
+Whatever the package does with an operator it reads from these facts: the reference computes by ``function``,
+fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``. The
+compiled engine and the Triton kernels know the built-in operators by their ``code``. A fact that is None is
+not known, and what needs it says so (`check_facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = [
+    "Activation",
+    "ExactProducts",
+    "FixedActivation",
+    "FixedNodal",
+    "FixedPool",
+    "Nodal",
+    "Operator",
+    "Pool",
+    "Separable",
+    "check_facts",
+    "stated",
+]
+
+Array = np.ndarray
+Bits = int | np.ndarray
+#: What an operator is given to build its part of an ONNX graph with: `opgrow.export.onnx_graph.Graph`.
+Graph = Any
+#: What an operator is given to emulate C integers with: the functions of `opgrow.export.fixed_arithmetic`.
+Arithmetic = Any
+
+
+@dataclass(frozen=True)
+class ExactProducts:
+    """psi(y, w) = w y^power, whose integer products can be added up without a format of their own.
+
+    Attributes
+    ----------
+    c : the product of weight w[{i}] and input x[{i}] in C
+    bits : its fractional bits in C
+    power : of the input
+    """
+
+    c: str
+    bits: str
+    power: int
+
+
+@dataclass(frozen=True)
+class FixedNodal:
+    """psi(y, w) of integers, as C and in numpy.
+
+    Attributes
+    ----------
+    c : body of a C function of int32_t y and w and int w_bits, x_bits and psi_bits, the fractional bits of w,
+        of y and of the result. It returns ``psi(value, bits)``, a 64-bit value over 2^bits, limited.
+    emulated : function (arithmetic, y, w, w_bits, x_bits, psi_bits) that returns that value and these bits
+    digits : most fractional bits that psi is worth, which tables and factors limit
+    exact : the integer products, if psi is one
+    """
+
+    c: str
+    emulated: Callable[[Arithmetic, Array, Array, Bits, int, int], tuple[Array, Bits]]
+    digits: int = 16
+    exact: ExactProducts | None = None
+
+
+@dataclass(frozen=True)
+class FixedPool:
+    """rho of integers, as C and in numpy.
+
+    Attributes
+    ----------
+    c : body of a C function in which PSI(i) is psi of input i < n, an int32_t with psi_bits fractional bits;
+        BITS stands for ``bits``, and the result has pooled_bits
+    emulated : function (arithmetic, psi, psi_bits, pair_bits, most) of psi (rows, neurons, inputs) that
+        returns values (rows, neurons) and their fractional bits; a product of two psi has pair_bits of
+        them and is limited to ``most``
+    bits : fractional bits of what the pool adds up, in C
+    """
+
+    c: str
+    emulated: Callable[[Arithmetic, Array, int, int, int], tuple[Array, int]]
+    bits: str = "psi_bits"
+
+
+@dataclass(frozen=True)
+class FixedActivation:
+    """f(z) of integers, as C and in numpy.
+
+    Attributes
+    ----------
+    c : body of a C function of int32_t z and int bits, the fractional bits of z
+    emulated : function (arithmetic, z, bits)
+    bits : fractional bits of the result; None if as many as z has
+    input_bits : fewest and most fractional bits that z should have
+    """
+
+    c: str
+    emulated: Callable[[Arithmetic, Array, int], Array]
+    bits: int | None = None
+    input_bits: tuple[int, int] = (-40, 24)
+
+    def result_bits(self, bits: int) -> int:
+        """Fractional bits of the result for an input with so many."""
+        return bits if self.bits is None else self.bits
+
+
+@dataclass(frozen=True)
+class Separable:
+    """psi(y, w) = v(y) u(w): ONNX nodes for v, and u of the weights, which is computed at export.
+
+    Products of neighbours are again such products, so that sums and correlations become matrix products.
+
+    Attributes
+    ----------
+    inputs : function (graph, y)
+    weights : numpy function of the weights
+    """
+
+    inputs: Callable[[Graph, str], str]
+    weights: Callable[[Array], Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodal:
+    """psi(y, w): how one weight meets one input.
+
+    Attributes
+    ----------
+    name : str
+    function : psi in torch, for inputs and weights that broadcast
+    flops : elementary operations of one evaluation
+    code : of the compiled kernels; None for operators registered by users, which run by ``function``
+    formula : psi in numpy
+    slopes : (y, w) to the derivatives by the weight and by the input, in numpy
+    c : psi as a C expression of floats y and w; ``bounded(x)`` is x within [-10, 10]
+    fixed : FixedNodal
+    onnx : function (graph, y, w) of y (rows, D, 1) and w (D, d), or `Separable`
+    """
+
+    kind: ClassVar[str] = "nodal"
+    name: str
+    function: Callable[[Tensor, Tensor], Tensor] = field(repr=False)
+    flops: int = 1
+    code: int | None = None
+    formula: Callable[[Array, Array], Array] | None = field(default=None, repr=False)
+    slopes: Callable[[Array, Array], tuple[Array, Array]] | None = field(default=None, repr=False)
+    c: str | None = field(default=None, repr=False)
+    fixed: FixedNodal | None = field(default=None, repr=False)
+    onnx: Callable[[Graph, str, str], str] | Separable | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """rho over the inputs: maps (N, D, d) to (N, d).
+
+    Attributes
+    ----------
+    name : str
+    function : rho in torch
+    flops : function of D that counts the operations of one neuron
+    code : of the compiled kernels; None for operators registered by users, which run by ``function``
+    formula : rho in numpy
+    slopes : z (N, D, d) to the derivatives by every z, in numpy
+    single : rho of z (D, N, d) in single precision, in the order in which ``c`` adds; None for ``formula``
+    c : body of a C function in which PSI(i) is psi of input i < n
+    fixed : FixedPool
+    window : neighbouring inputs whose psi are multiplied before they are added up, if that is what rho does
+    onnx : function (graph, z) of z (rows, D, d), if there is no window
+    """
+
+    kind: ClassVar[str] = "pool"
+    name: str
+    function: Callable[[Tensor], Tensor] = field(repr=False)
+    flops: Callable[[int], int] = field(default=lambda n: n, repr=False)
+    code: int | None = None
+    formula: Callable[[Array], Array] | None = field(default=None, repr=False)
+    slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
+    single: Callable[[Array], Array] | None = field(default=None, repr=False)
+    c: str | None = field(default=None, repr=False)
+    fixed: FixedPool | None = field(default=None, repr=False)
+    window: int | None = None
+    onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activation:
+    """f(x): elementwise.
+
+    Attributes
+    ----------
+    name : str
+    function : f in torch
+    flops : elementary operations of one evaluation
+    code : of the compiled kernels; None for operators registered by users, which run by ``function``
+    formula : f in numpy
+    slopes : the derivative in numpy
+    single : f in single precision as ``c`` computes it; None for ``formula``
+    c : f as a C expression of float x; ``bounded(x)`` is x within [-10, 10]
+    fixed : FixedActivation
+    onnx : function (graph, x)
+    """
+
+    kind: ClassVar[str] = "activation"
+    name: str
+    function: Callable[[Tensor], Tensor] = field(repr=False)
+    flops: int = 1
+    code: int | None = None
+    formula: Callable[[Array], Array] | None = field(default=None, repr=False)
+    slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
+    single: Callable[[Array], Array] | None = field(default=None, repr=False)
+    c: str | None = field(default=None, repr=False)
+    fixed: FixedActivation | None = field(default=None, repr=False)
+    onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
+
+
+Operator = Nodal | Pool | Activation
+_Fact = TypeVar("_Fact")
+
+#: What a fact is in a sentence.
+_FACTS = {"formula": "numpy formula", "c": "C text", "fixed": "fixed-point form", "onnx": "ONNX nodes"}
+
+
+def check_facts(operator: Operator, facts: Sequence[str], where: str) -> None:
+    """Refuse an operator that was registered without facts that are needed, in one sentence."""
+    for fact in facts:
+        summed = fact == "onnx" and isinstance(operator, Pool) and operator.window is not None
+        if getattr(operator, fact) is None and not summed:
+            kind, name = operator.kind, operator.name
+            raise ValueError(
+                f"The {kind} operator {name!r} cannot be exported to {where}: it was registered without its "
+                f"{_FACTS[fact]}, {fact}=... of opgrow.register_{kind}."
+            )
+
+
+def stated(fact: _Fact | None) -> _Fact:
+    """A fact that `check_facts` has found to be there."""
+    assert fact is not None
+    return fact
