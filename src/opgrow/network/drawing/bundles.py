@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .. import Network
+from ..structure import Structure
 from .layout import Box, Column, Placed, Plan
 from .svg import GREY, counted, title
 
 __all__ = ["bundles"]
 
 
-def bundles(network: Network, places: Plan, colours: dict[str, str]) -> list[str]:
+def bundles(network: Structure, places: Plan, colours: dict[str, str]) -> list[str]:
     """From each column to the blocks of the next one, in the blocks' colours."""
     parts, source, seen = [], places.inputs, counted(network.n_inputs, "input")
     for column in places.layers:

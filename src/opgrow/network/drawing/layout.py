@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .. import Block, Layer, Network
+from ..blocks import Block, Layer
+from ..structure import Structure
 
 __all__ = ["HEADER", "LIST_PITCH", "MANY", "Box", "Column", "Placed", "Plan", "plan"]
 
@@ -107,7 +108,7 @@ class Plan:
     bottom: float
 
 
-def plan(network: Network, left: float, members: Sequence[int] | None = None) -> Plan:
+def plan(network: Structure, left: float, members: Sequence[int] | None = None) -> Plan:
     """Place a network from ``left`` on; ``members`` says which network of an average each block is from."""
     n_neurons = sum(layer.n_neurons for layer in network.layers)
     pitch = next((p for most, p in ((150, 14.0), (400, 12.0), (1000, 10.0)) if n_neurons <= most), 7.0)
