@@ -141,7 +141,7 @@ def stream(
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
     import tempfile
 
-    from ..estimators.files import check_writable, write_atomically
+    from ..common.atomic import check_writable, write_atomically
     from .streaming import StreamRow, StreamRun, measure_stream
     from .streaming import figure as drawn
 
@@ -295,7 +295,7 @@ app.command(
 
 def _run_study(given: dict[str, Any]) -> None:
     """Run what a command asks for; ``given`` are its options by name."""
-    from ..estimators.files import write_together
+    from ..common.atomic import write_together
     from ..estimators.parameters import n_threads
     from .budget import parse_duration
     from .models import model_names

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..estimators.files import write_atomically
+from ..common.atomic import write_atomically
 
 __all__ = ["Store"]
 

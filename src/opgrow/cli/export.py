@@ -105,7 +105,8 @@ def export(
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
     is measured and printed; of C also the sizes, if there is a compiler.
     """
-    from opgrow.estimators.files import check_writable, read
+    from opgrow.common.atomic import check_writable
+    from opgrow.estimators.files import read
 
     to = _format_of(to, output)
     written = _FORMATS[to]

@@ -178,8 +178,9 @@ def fit(
     from opgrow.cli import decisions
     from opgrow.cli.outcome import HeldOut, Outcome
     from opgrow.cli.plan import MemoryWatch, Planned, show_plan
+    from opgrow.common.atomic import check_writable
     from opgrow.distributed.launch import fit_shares, is_first, launched
-    from opgrow.estimators.files import check_writable, save
+    from opgrow.estimators.files import save
     from opgrow.estimators.listeners.progress import Progress
     from opgrow.growth.checkpoints import clear
     from opgrow.growth.devices import check_device
@@ -354,7 +355,7 @@ def _saved_on_signals(folder: Path | None) -> Iterator[None]:
 
 def _check_report(report: Path, output: Path, *tables: Path | None) -> None:
     """Refuse a page that cannot be written, or only over other files of this command."""
-    from opgrow.estimators.files import check_writable
+    from opgrow.common.atomic import check_writable
 
     check_writable(report)
     if report.resolve() == output.resolve():

@@ -50,7 +50,8 @@ def predict(
     Writes CSV with a column 'prediction', in the order of the rows. Further columns of the table are ignored;
     these, and rows with categories that the model does not know, are counted on standard error.
     """
-    from opgrow.estimators.files import check_writable, read, write_atomically
+    from opgrow.common.atomic import check_writable, write_atomically
+    from opgrow.estimators.files import read
 
     if output != "-":
         check_writable(output)

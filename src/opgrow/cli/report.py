@@ -40,7 +40,8 @@ def report(
     The page is one file that needs no network. A model file keeps no curves of tuning; 'opgrow fit --report'
     shows them.
     """
-    from opgrow.estimators.files import check_writable, read
+    from opgrow.common.atomic import check_writable
+    from opgrow.estimators.files import read
     from opgrow.report import write_report
 
     page = model.with_suffix(".html") if output is None else output

@@ -31,6 +31,7 @@ from ..growth.checkpoints.fingerprints import texts
 from ..growth.devices import choose_backend, prediction_device
 from ..growth.events import Event, FitFinished, FitStarted, GrowthStep, StopGrowth, of_member
 from ..growth.loop import GrowthSettings, Method, Problem
+from ..growth.model import GrownModel
 from ..network import Network
 from ..network.average import average, fold_rows, rows_between
 from ..network.scaling import BOUND, SAMPLE_ROWS, Ranges, Scaling, kept_sample, robust, spread_rows
@@ -173,17 +174,12 @@ class _Listeners:
         self.closed = True
 
 
-class GrowingEstimator(BaseEstimator):
+class GrowingEstimator(GrownModel, BaseEstimator):
     """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
     #: Whether rows may be read in chunks from a `opgrow.rows.chunks.Source`.
     _takes_sources: ClassVar[bool] = False
-    network_: Network
-    history_: list[GrowthStep]
-    loss_: str
-    #: A few rows of the training data, by which exports measure themselves; None: not known.
-    sample_: np.ndarray | None = None
     # The parameters of every family.
     validation_fraction: float
     standardize: bool

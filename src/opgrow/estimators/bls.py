@@ -8,21 +8,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_choice, check_integer, check_number, is_auto
 from ..growth import methods
 from ..growth.methods.bls import BroadSettings
+from ..growth.model import criterion_of
 from ..training.settings import TuningSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .listeners import Callback
-from .parameters import (
-    check_choice,
-    check_integer,
-    check_number,
-    documentation,
-    is_auto,
-    n_threads,
-    values,
-)
-from .translation import criterion_of
+from .parameters import documentation, n_threads, values
 
 __all__ = ["BLSClassifier", "BLSRegressor"]
 

@@ -9,27 +9,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_choice, check_flag, check_integer, check_number, is_auto
 from ..growth import methods
 from ..growth.loop import Problem
 from ..growth.methods.hemlgop import BlockSettings
+from ..growth.model import criterion_of
 from ..growth.search import SCORES, SearchSettings
 from ..network import Network
 from ..operators import library
 from ..rows.chunks.limits import check_memory_limit
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .listeners import Callback
-from .parameters import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_number,
-    documentation,
-    is_auto,
-    n_threads,
-    values,
-)
+from .parameters import documentation, n_threads, values
 from .presets import deepest, n_networks, preset_of, student_follows, student_size, widest
-from .translation import criterion_of, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
+from .translation import dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
     "HeMLGOPClassifier",

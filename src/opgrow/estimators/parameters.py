@@ -8,35 +8,25 @@ names the parameter, what was given and what was expected.
 from __future__ import annotations
 
 import inspect
-import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..common.checks import check_flag, check_integer, check_number, is_integer, is_listed, is_number
 from ..common.threads import default_threads
 from ..growth.devices import check_device
 
 __all__ = [
     "PARAMETERS",
-    "check_choice",
     "check_common",
-    "check_flag",
-    "check_integer",
-    "check_number",
     "class_weights",
     "documentation",
-    "is_auto",
-    "is_integer",
-    "is_listed",
-    "is_number",
     "n_threads",
     "values",
 ]
 
-#: Largest integer that a parameter may be.
-_MOST = 2**31 - 1
 #: Names, as they stand in a signature, to their type and description. Defaults come from the signature.
 PARAMETERS = {
     "n_min, n_step": """int
@@ -249,60 +239,6 @@ def n_threads(n_jobs: Any) -> int:
 
         return int(joblib.cpu_count())
     return int(n_jobs)
-
-
-def is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer, and not so large that the kernels could not count to it."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    return whole and value <= _MOST
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number that fits into a float."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    return real and not (isinstance(value, int) and abs(value) > float(np.finfo(np.float64).max))
-
-
-def is_listed(value: Any) -> bool:
-    """Whether a value is a list, a tuple, an array or the like, and no text."""
-    return (
-        isinstance(value, Sequence | np.ndarray)
-        and not isinstance(value, str | bytes)
-        and np.ndim(value) == 1
-    )
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Complain unless ``value`` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-
-
-def check_integer(name: str, value: Any, least: int, otherwise: str = "") -> None:
-    """Complain unless ``value`` is an integer of at least ``least``; ``otherwise`` says what else may be."""
-    if not is_integer(value) or value < least:
-        most = f" and at most {_MOST}" if isinstance(value, int) and value > _MOST else ""
-        raise ValueError(f"{name} must be an integer of at least {least}{most}{otherwise}, got {value!r}")
-
-
-def check_number(name: str, value: Any, low: float, high: float, otherwise: str = "") -> None:
-    """Complain unless ``value`` is a number in [low, high]; ``otherwise`` says what else may be."""
-    if not is_number(value) or not low <= value <= high:
-        raise ValueError(f"{name} must be {otherwise}a number in [{low:g}, {high:g}], got {value!r}")
-
-
-def check_choice(
-    name: str, value: Any, choices: tuple[Any, ...], *, auto: bool = False, function: bool = False
-) -> None:
-    """Complain unless ``value`` is one of ``choices``; the rest only words the complaint."""
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        listed = ", ".join(repr(choice) for choice in ((*(("auto",) if auto else ()), *choices)))
-        also = " or a function" if function else ""
-        raise ValueError(f"{name} must be one of {listed}{also}, got {value!r}")
 
 
 def values(

@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_integer, check_number
 from ..growth import methods
 from ..growth.methods.pln import PLNSettings
+from ..growth.model import criterion_of
 from ..training.settings import TuningSettings
 from .base import ClassifierFace, GrowingEstimator, RegressorFace, with_class_weight
 from .listeners import Callback
-from .parameters import check_integer, check_number, documentation, n_threads
-from .translation import criterion_of
+from .parameters import documentation, n_threads
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 

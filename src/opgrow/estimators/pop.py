@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ..common.checks import check_choice, check_number, is_auto, is_integer, is_listed, is_number
 from ..growth import methods
 from ..growth.loop import Problem
 from ..growth.methods.pop import POPMethod, POPSettings
+from ..growth.model import criterion_of
 from ..operators import OperatorSet, library, registered
 from .base import (
     ClassifierFace,
@@ -21,17 +23,8 @@ from .base import (
     with_parameters,
 )
 from .listeners import Callback
-from .parameters import (
-    check_choice,
-    check_number,
-    documentation,
-    is_auto,
-    is_integer,
-    is_listed,
-    is_number,
-    n_threads,
-)
-from .translation import criterion_of, fine_tuning_of, loss_of, sized_of, tuning_of
+from .parameters import documentation, n_threads
+from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = [
     "PMLPClassifier",

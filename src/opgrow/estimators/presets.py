@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
+from ..common.checks import check_choice, check_integer, is_auto
 from ..network import Network
-from .parameters import check_choice, check_integer, is_auto
 
 __all__ = [
     "PRESETS",

@@ -35,6 +35,7 @@ from ..common.checksums import is_sealed
 from ..common.version import __version__
 from ..growth.events import GrowthStep
 from ..growth.search import Candidate
+from ..growth.step_table import N_CANDIDATES
 from ..network import NORMALIZATIONS, Block, Layer, Network
 from ..network.tensors import from_tensors
 from ..operators import OperatorSet, registered
@@ -48,8 +49,6 @@ FORMAT = 3
 READABLE = (1, 2, 3)
 #: The first version whose files have a checksum.
 SEALED = 3
-#: Candidates of each search that the file keeps, best first.
-N_CANDIDATES = 5
 #: Characters of the text at most; one with 100,000 features and their names has two million.
 MAX_TEXT = 1 << 23
 #: Layers of a network at most, and blocks of all of them: hundreds of times what the defaults can grow.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..common.checks import is_auto
 from ..common.team import current
 from ..growth.checkpoints import NoFolder, kept_seed
 from ..network.scaling import kept_sample
@@ -21,7 +22,7 @@ from ..rows.chunks.sources import Chunk, Source, from_arrays, memory_map, rows_a
 from .chunk_problem import Opened, open_problem
 from .listeners.base import check_callbacks
 from .listeners.budget import budgets
-from .parameters import check_common, is_auto
+from .parameters import check_common
 from .presets import deepest
 
 if TYPE_CHECKING:

@@ -7,27 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..common.checks import check_choice, check_integer, check_number, is_auto, is_integer, is_listed
 from ..common.team import current
-from ..training.scores import CRITERIA, Loss
+from ..training.scores import Loss
 from ..training.settings import TuningSettings
-from .parameters import (
-    check_choice,
-    check_integer,
-    check_number,
-    is_auto,
-    is_integer,
-    is_listed,
-    values,
-)
+from .parameters import values
 
-__all__ = ["criterion_of", "dropouts_of", "fine_tuning_of", "loss_of", "sized_of", "tuning_of"]
-
-
-def criterion_of(p: Any, classification: bool) -> str:
-    """What decides growth."""
-    criterion = ("brier" if classification else "loss") if is_auto(p.criterion) else p.criterion
-    check_choice("criterion", criterion, tuple(CRITERIA) if classification else ("loss",), auto=True)
-    return criterion
+__all__ = ["dropouts_of", "fine_tuning_of", "loss_of", "sized_of", "tuning_of"]
 
 
 def loss_of(p: Any, classification: bool) -> Loss:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from ..growth.model import GrownModel
 from ..network import Block, Network
 
 __all__ = ["check_exportable", "check_single_precision"]
@@ -15,10 +16,8 @@ __all__ = ["check_exportable", "check_single_precision"]
 
 def check_exportable(estimator: Any) -> Network:
     """The network of a fitted estimator of this package, all of whose operators are built in."""
-    from ..estimators.base import GrowingEstimator
-
     name = type(estimator).__name__
-    if not isinstance(estimator, GrowingEstimator):
+    if not isinstance(estimator, GrownModel):
         hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
         raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
     if not hasattr(estimator, "network_"):

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..common.atomic import check_suffix
+from ..common.atomic import check_suffix, write_atomically
+from ..common.checks import check_flag
 from ..common.extras import require
 from ..common.version import __version__
-from ..estimators.parameters import check_flag
 from ..network import Network
 from .checks import check_exportable, check_single_precision
 from .measuring import (
@@ -140,8 +140,6 @@ def export_onnx(
     model = _model(estimator, float16, input_type, _feature_names(estimator, feature_names))
 
     import onnx
-
-    from ..estimators.files import write_atomically
 
     onnx.checker.check_model(model, full_check=True)
     check = _measured(model, expected_of(estimator, calibration), is_classifier(estimator), input_type)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
 
-from ..estimators.listeners.progress import STEP_COLUMNS, left_out, step_cells
-from ..estimators.record import N_CANDIDATES
 from ..growth.events import GrowthStep
+from ..growth.step_table import N_CANDIDATES, STEP_COLUMNS, left_out, step_cells
 from ..network.drawing.neurons import spaced
 from ..network.drawing.svg import short
 from .charts import Line, Point, lines, scatter

@@ -13,9 +13,9 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, column_or_1d
 
+from ..common.atomic import check_suffix, check_writable, write_atomically
 from ..common.version import __version__
-from ..estimators.base import GrowingEstimator
-from ..estimators.translation import criterion_of
+from ..growth.model import GrownModel, criterion_of
 from ..network.drawing.drawing import Drawing, draw
 from ..network.drawing.svg import counted
 from ..rows.preparation import as_array
@@ -46,8 +46,6 @@ def write_report(
     >>> path.read_text().count("<section")
     4
     """
-    from ..estimators.files import check_suffix, check_writable, write_atomically
-
     check_writable(path)
     check_suffix(path, ".html", "report")
     write_atomically(path, page(estimator, X, y, **more).encode())
@@ -108,7 +106,7 @@ def page(
 
 
 def _network(estimator: Any) -> Any:
-    if not isinstance(estimator, GrowingEstimator):
+    if not isinstance(estimator, GrownModel):
         raise TypeError(f"Only opgrow's own estimators have reports, got {type(estimator).__name__}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {type(estimator).__name__} is not fitted: call fit first.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...common.checks import check_integer
 from ...growth.events import (
     CandidateFinished,
     EpochFinished,
@@ -18,7 +19,6 @@ from ...growth.events import (
     StepFinished,
     StopGrowth,
 )
-from ..parameters import check_integer
 
 __all__ = ["Callback", "broadcast", "check_callbacks"]
 

@@ -9,8 +9,8 @@ import math
 from time import perf_counter
 from typing import Any
 
+from ...common.checks import check_integer, is_number
 from ...growth.events import Event, FitFinished, FitStarted, GrowthStarted, StopGrowth
-from ..parameters import check_integer, is_number
 from .base import Callback
 
 __all__ = ["MaxParameters", "MaxSeconds", "budgets"]

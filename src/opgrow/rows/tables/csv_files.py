@@ -13,38 +13,23 @@ import gzip
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from opgrow.rows.tables.csv_format import DELIMITERS, CsvFormat
 from opgrow.rows.tables.table import Table, check_names, listed
 
-__all__ = ["MISSING", "CsvFormat", "as_numbers", "read_csv"]
+__all__ = ["MISSING", "as_numbers", "read_csv"]
 
 MISSING = frozenset(["", "NA", "NaN", "nan", "null", "?"])
 BLOCK_CELLS = 1_000_000
 
 #: Numbers with a decimal comma, whole ones among them.
 _WITH_COMMA = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?")
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NO_HEADER = "header=False (--no-header)"
-
-
-@dataclass(frozen=True)
-class CsvFormat:
-    """How a CSV file was read."""
-
-    delimiter: str
-    decimal: str = "."
-    header: bool = True
-
-    def __str__(self) -> str:
-        names = "names from its first row" if self.header else "no header, so columns are named x0, x1, ..."
-        mark = "decimal comma" if self.decimal == "," else "decimal point"
-        return f"{names}, {_DELIMITERS[self.delimiter]} between fields, {mark}"
 
 
 def read_csv(
@@ -67,7 +52,7 @@ def _read(path: Path, header: bool | None, decimal: str | None, text: Collection
     if line is None:
         raise ValueError(f"{str(path)!r} is empty: expected a header row and data rows.")
     # Whichever delimiter splits the first row into most fields; a single column counts as comma-separated.
-    delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
+    delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
     first = _first_row(path, delimiter)
     if header is not False:
         names = _header(first, path, sure=header is True)
