@@ -148,6 +148,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             warnings.warn("; ".join(said), TableWarning, stacklevel=3)  # above scikit-learn's wrapper
         return matrix
 
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns that are taken as text."""
+        return [column.name for column in self.columns_ if isinstance(column, TextColumn)]
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns of the matrix, such as ``age`` or ``colour=red``.
 
