@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow.bench import app as bench
-from opgrow.bench.memory import measure_memory, parse_sizes
+from opgrow.bench.fit_memory import measure_memory, parse_sizes
 from opgrow.cli import app, plan
+from opgrow.cli.bench import app as bench
 from opgrow.cli.fit import Method
 from opgrow.common import machine
 from opgrow.common import reservations as cache

@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from typer.testing import CliRunner
 
-from opgrow.bench import app, deployment
+from opgrow.bench import deployment
 from opgrow.bench.c_programs import CFunction, build
+from opgrow.cli.bench import app
 from opgrow.export.c_size import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler: gcc, cc or clang")

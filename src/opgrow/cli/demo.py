@@ -63,7 +63,7 @@ def _compare(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
+    from opgrow.estimators import HeMLGOPClassifier, HeMLGOPRegressor
     from opgrow.estimators.listeners.progress import Progress
 
     classes = task == "classification"
