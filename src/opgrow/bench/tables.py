@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from .protocols import PROTOCOLS, Protocol
-from .published import DATASETS as PUBLISHED_DATASETS
 from .published import METHODS as PUBLISHED_METHODS
 from .published import QUANTITIES as PUBLISHED_QUANTITIES
 from .published import printed
+from .published_datasets import DATASETS as PUBLISHED_DATASETS
 from .runs import DONE
 from .study import Finished
 
