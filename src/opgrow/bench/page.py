@@ -95,11 +95,11 @@ def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, A
             ]
             for model in study.models
         }
-        found = average_ranks(filled)
+        ranking = average_ranks(filled)
         parts.append(
             figure(
                 "ranks",
-                draw_critical_difference(found),
+                draw_critical_difference(ranking),
                 "Average ranks over datasets; bars join models that do not differ significantly (Nemenyi).",
             )
         )

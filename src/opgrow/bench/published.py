@@ -1,12 +1,12 @@
-"""Figures that the HeMLGOP paper publishes, as data, to stand beside measured ones.
+"""The figures that the HeMLGOP paper publishes, as data, to be shown beside measured ones.
 
 Source: D. T. Tran, S. Kiranyaz, M. Gabbouj, A. Iosifidis, "Heterogeneous Multilayer Generalized Operational
 Perceptron", IEEE Transactions on Neural Networks and Learning Systems (arXiv:1804.05093), below "the paper".
-Figures are kept as printed, misprints too; what is wrong or doubtful about one stands in a ``note`` beside
-it. Units are those of `opgrow.bench.runs.execute`: accuracy is a fraction, time is in seconds. An accuracy
-is the median of `RUNS` runs on test rows, and size and FLOPs are those of the same run. Sizes and FLOPs are
-printed in thousands, all but one with one decimal. Times are CPU times, of the small data sets alone; the
-paper has none for GPUs. It did not run POP on the large data sets.
+Figures are kept as printed, misprints too; a ``note`` says what is wrong or doubtful about one. Units are
+those of `opgrow.bench.runs.execute`: accuracy is a fraction, time is in seconds. An accuracy is the median of
+`RUNS` runs on test rows, and size and FLOPs are those of the same run. Sizes and FLOPs are printed in
+thousands, all but one with one decimal. Times are CPU times, of the small data sets alone; the paper has none
+for GPUs. It did not run POP on the large data sets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``opgrow bench``: measurements of speed and memory on this machine, and the studies of `studies`."""
+"""``opgrow bench``: measurements of speed and memory on this machine, and studies of models on datasets."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rows(
     from opgrow.growth.devices import choose_device
 
     torch = require_torch("opgrow bench rows")
-    from opgrow.bench.rows import measure_rows
+    from opgrow.bench.row_counts import measure_rows
 
     _show(measure_rows(torch.device(choose_device(device)), _sizes(counts), inputs, memory), as_json)
 
@@ -132,8 +132,8 @@ def stream(
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
     import tempfile
 
-    from opgrow.bench.streaming import StreamRow, StreamRun, measure_stream
-    from opgrow.bench.streaming import figure as drawn
+    from opgrow.bench.chunked_growth import StreamRow, StreamRun, measure_stream
+    from opgrow.bench.chunked_growth import figure as drawn
     from opgrow.common.atomic import check_writable, write_atomically
 
     sizes = _sizes(counts)

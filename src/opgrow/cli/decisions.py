@@ -1,4 +1,4 @@
-"""What ``opgrow fit`` found out by itself, each with the option that says otherwise."""
+"""What ``opgrow fit`` decided about a table, each decision with the option that changes it."""
 
 from __future__ import annotations
 

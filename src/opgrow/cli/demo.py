@@ -1,4 +1,4 @@
-"""``opgrow demo``: grow a network on data that comes along, beside two models that everybody knows."""
+"""``opgrow demo``: grow a network on a bundled data set, beside two models that everybody knows."""
 
 from __future__ import annotations
 

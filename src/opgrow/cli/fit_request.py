@@ -1,4 +1,4 @@
-"""What ``opgrow fit`` was asked for: its options, the checks of them, and what follows from them."""
+"""What ``opgrow fit`` was asked for: its options, their checks, and the estimator that they describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters of estimators as ``opgrow fit --param`` is given them."""
+"""Parameters of estimators, as they are passed to ``opgrow fit --param``."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from opgrow.cli import common, decisions
 from opgrow.cli.checkpoint_folder import saved_on_signals
 from opgrow.cli.fit_request import FitRequest
+from opgrow.cli.forecast import forecast_of, show_plan, warn_of_memory
 from opgrow.cli.outcome import HeldOut, Outcome
-from opgrow.cli.plan import forecast_of, show_plan, warn_of_memory
 from opgrow.cli.training_table import column_names, features, same_labels, split_names, target_values
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The parts of a training table as ``opgrow fit`` is told of them: columns to drop, inputs and the target."""
+"""The parts of a training table: inputs, target, and the columns that ``opgrow fit`` is to drop."""
 
 from __future__ import annotations
 

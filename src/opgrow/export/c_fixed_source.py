@@ -1,4 +1,4 @@
-"""The C source that computes in integers alone; `c_fixed` has found its formats and constants."""
+"""The C source that computes with integers only; its formats and constants come from `c_fixed`."""
 
 from __future__ import annotations
 

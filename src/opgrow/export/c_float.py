@@ -1,7 +1,7 @@
 """The C source that computes in single precision, with weights as floats or as small integers.
 
-Weights stand neuron by neuron, and each neuron's constants side by side: the unit of its integer weights, its
-bias, and the scale and shift of its batch norm, whichever of these it has.
+Weights are stored neuron by neuron, and each neuron's constants side by side: the unit of its integer
+weights, its bias, and the scale and shift of its batch norm, whichever of these it has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be exported: one sentence about whatever cannot."""
+"""Checks of what can be exported; whatever cannot is refused with one sentence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Averages of networks that are grown apart: how rows are divided among them, and how they become one.
+"""Averages of networks that are grown separately: how rows are divided among them, and how they become one.
 
-Each network holds other rows back to decide its growth, so that together they learn from all of them. The
+Each network holds back different rows to decide its growth, so that together they learn from all of them. The
 mean of networks with one hidden layer below a linear head is itself such a network, with all their blocks
 side by side: it is saved, exported and read like any other.
 """

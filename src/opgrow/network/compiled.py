@@ -1,4 +1,4 @@
-"""What a network computes with: as facts and arrays, to notice changes, for digests, and for the engine."""
+"""The contents of a network as facts and arrays: to notice changes, for digests, and for the engine."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def digest_of(network: Structure) -> str:
     facts: list[Any] = [network.n_inputs, network.n_outputs, network.broad]
     if network.input_bound is not None:
         facts.append(float(network.input_bound).hex())
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in _arrays(network, facts):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         facts.append([name, little.dtype.str, list(little.shape)])
-        found.update(little.data)
-    found.update(repr(facts).encode())
-    return found.hexdigest()
+        digest.update(little.data)
+    digest.update(repr(facts).encode())
+    return digest.hexdigest()
 
 
 def is_compilable(network: Structure) -> bool:

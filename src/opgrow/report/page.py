@@ -80,9 +80,9 @@ def page(
     network = _network(estimator)
     x, quality = None, None
     if (X is None) != (y is None):
-        given, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
+        one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
         raise ValueError(
-            f"A report needs both X_test and y_test to say how good a model is: got {given} without {other}."
+            f"A report needs both X_test and y_test to say how good a model is: got {one} without {other}."
         )
     if X is not None:
         quality = _quality(estimator, X, y)
@@ -172,8 +172,8 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
 
 def _changed(estimator: Any) -> dict[str, Any]:
     defaults = type(estimator)().get_params(deep=False)
-    given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+    chosen = estimator.get_params(deep=False)
+    return {name: value for name, value in chosen.items() if repr(value) != repr(defaults[name])}
 
 
 def _growth(estimator: Any) -> list[str]:
@@ -184,9 +184,9 @@ def _growth(estimator: Any) -> list[str]:
 
 def _has_learned(estimator: Any) -> bool:
     """Whether the network is a student: then it has fewer neurons than all that were grown."""
-    kept = [step for step in estimator.history_ or () if step.kind == "layer" and step.accepted]
-    several = len({step.member for step in kept}) > 1
-    return several and sum(step.n_neurons for step in kept) > sum(
+    layers = [step for step in estimator.history_ or () if step.kind == "layer" and step.accepted]
+    several = len({step.member for step in layers}) > 1
+    return several and sum(step.n_neurons for step in layers) > sum(
         layer.n_neurons for layer in estimator.network_.layers
     )
 
@@ -217,12 +217,12 @@ def _quality(estimator: Any, x: Any, y: Any) -> ClassQuality | NumberQuality:
 
 def _codes(estimator: Any, labels: Any) -> np.ndarray:
     """Positions of labels among the classes."""
-    known = {label: i for i, label in enumerate(estimator.classes_.tolist())}
-    given = column_or_1d(labels).tolist()
-    unknown = [label for label in given if label not in known]
+    codes = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    values = column_or_1d(labels).tolist()
+    unknown = [label for label in values if label not in codes]
     if unknown:
         raise ValueError(f"y_test holds the class {unknown[0]!r}, which the model does not know.")
-    return np.array([known[label] for label in given])
+    return np.array([codes[label] for label in values])
 
 
 def _verdict(quality: ClassQuality | NumberQuality | None, rows: str) -> str:

@@ -1,6 +1,6 @@
 """A layer of few inputs in one launch each way: pools, activations, batch norm and their gradients.
 
-Where blocks and batches are small, launches are all that costs. A program has one neuron and all rows of a
+Where blocks and batches are small, launches take most of the time. A program has one neuron and all rows of a
 batch, and reads the neuron's operators from memory, so that blocks and candidates of different operators
 share a launch. Large layers are better off with the tiles of `opgrow.engine.cuda.triton_pools`.
 """

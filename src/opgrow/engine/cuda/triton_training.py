@@ -1,4 +1,4 @@
-"""What a training step needs besides pools and heads: activation, batch norm and dropout, forth and back.
+"""The rest of a training step beside pools and heads: activation, batch norm and dropout, both ways.
 
 Small steps are bound by the number of launches, so everything that happens to a neuron's values over a
 batch is one program. All matrices are (candidates, neurons or outputs, rows); parameters and their
@@ -45,19 +45,19 @@ def _joined(
 ):
     """The parts of a pool put together, and the index of the maximum stored."""
     numbers = tl.arange(0, PARTS)[:, None]
-    known = (numbers < n_parts) & there[None, :]
+    inside = (numbers < n_parts) & there[None, :]
     apart = parts[None, :] + numbers * part_stride
     if is_maximum:
-        values = tl.load(apart, mask=known, other=float("-inf"))
+        values = tl.load(apart, mask=inside, other=float("-inf"))
         if INDEX:
             value, first = tl.max(values, axis=0, return_indices=True, return_indices_tie_break_left=True)
             tl.store(index, tl.load(where + first * part_stride, mask=there, other=0), mask=there)
         else:
             value = tl.max(values, axis=0)
         # A maximum passes over NaN, but what is unknown must stay so.
-        value += tl.sum(tl.where(known & (values != values), values, 0.0), axis=0)
+        value += tl.sum(tl.where(inside & (values != values), values, 0.0), axis=0)
     else:
-        value = tl.sum(tl.load(apart, mask=known, other=0.0), axis=0)
+        value = tl.sum(tl.load(apart, mask=inside, other=0.0), axis=0)
     return value
 
 

@@ -28,13 +28,15 @@ class Names:
         cls, network: Structure, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
     ) -> Names:
         """Names that have been counted."""
-        for what, given, n in (
+        for what, chosen, n in (
             ("feature_names", inputs, network.n_inputs),
             ("output_names", outputs, network.n_outputs),
         ):
-            if given is not None and len(given) != n:
-                raise ValueError(f"{what} must have {n} names, one for each, got {len(given)}")
-        return cls(*(None if given is None else [str(name) for name in given] for given in (inputs, outputs)))
+            if chosen is not None and len(chosen) != n:
+                raise ValueError(f"{what} must have {n} names, one for each, got {len(chosen)}")
+        return cls(
+            *(None if chosen is None else [str(name) for name in chosen] for chosen in (inputs, outputs))
+        )
 
     def input(self, i: int) -> str:
         return f"input {i + 1}" if self.inputs is None else self.inputs[i]

@@ -1,4 +1,4 @@
-"""A layer's way forth and back in a training step, with the buffers that a batch needs.
+"""The forward and backward pass of a layer in a training step, with the buffers that a batch needs.
 
 A layer of few inputs is one launch each way, whatever the operators of its blocks and candidates. A larger
 one has its pools cut into tiles, a launch for each pair of operators, and launches that finish them.
