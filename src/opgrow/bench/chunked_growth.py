@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators import HeMLGOPClassifier, HeMLRNClassifier
-from ..operators import OperatorSet
+from ..operators import OperatorSet, library
 from ..report.charts import Point, scatter
 from ..rows.chunks import Source, from_arrays, from_parquet
 from .speed import Row
@@ -54,6 +54,11 @@ class StreamRun:
     memory_limit: str
     n_jobs: int | None = None
 
+    @property
+    def sets(self) -> list[OperatorSet]:
+        """The operator sets that are searched."""
+        return _few() if self.operators == "few" else library(self.operators)
+
     def model(self, tuned: bool, memory_limit: str | None) -> Any:
         cls = HeMLGOPClassifier if tuned else HeMLRNClassifier
         return cls(
@@ -62,7 +67,7 @@ class StreamRun:
             n_step=self.n_neurons,
             max_neurons=3 * self.n_neurons,
             max_layers=1,
-            operators=_few() if self.operators == "few" else self.operators,
+            operators=self.sets,
             learning_rates=(0.01,),
             epochs=(1,),
             dropout=0.0,
@@ -164,9 +169,8 @@ def _measured(source: Source, x: np.ndarray, y: np.ndarray, run: StreamRun, tune
     tuning = sum(step.tuning_seconds for step in steps)
     size = source.n_rows * source.n_features * source.dtype.itemsize / 1e9
     name = "HeMLGOP, one epoch a block" if tuned else "HeMLRN"
-    sets = len(run.model(tuned, None)._settings(True).sets)
     return StreamRow(
-        f"{name}, 3 blocks of {run.n_neurons} from {sets} operator sets, "
+        f"{name}, 3 blocks of {run.n_neurons} from {len(run.sets)} operator sets, "
         f"{source.n_rows:,} x {source.n_features}",
         rate,
         "rows/s",

@@ -140,7 +140,7 @@ def stream(
     if figure is not None:
         check_writable(figure)
     run = StreamRun(neurons, operators, memory, jobs)
-    run.model(False, memory)._settings(True)  # refuses what cannot be, before anything is written
+    run.model(False, memory).plan(sizes[0], inputs, 3)  # refuses what cannot be, before anything is written
     rows: list[StreamRow] = []
 
     def remembered(measured: Iterable[StreamRow]) -> Iterable[Row]:
