@@ -53,10 +53,10 @@ def fit_folder(request: FitRequest) -> None:
     estimator.set_params(callbacks=None)
     if not is_first():
         return
+    save(estimator, request.output, target=name)  # first of all: what follows may fail
     outcome = Outcome(estimator, task, name, source.n_rows, seconds, decisions)
     outcome.scores["training"] = _scores(estimator, source, name)
     outcome.add_held_out(held_out)
-    save(estimator, request.output, target=name)
     if request.folder is not None:
         clear(request.folder)
     request.announce(outcome)

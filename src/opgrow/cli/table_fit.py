@@ -87,6 +87,8 @@ def read_training_rows(request: FitRequest) -> TrainingRows:
     guess = guess_task(column) if request.task == "auto" else None
     task = request.task if guess is None else guess.task
     request.check_parameters(task)
+    if table.n_rows < 2:
+        raise ValueError(f"{str(request.data)!r} has 1 row, and a fit needs at least 2.")
     inputs = features(table, name, list(request.drop))
     as_text = column_names(table, list(request.text))
     y = target_values(column, task, name, name in as_text)

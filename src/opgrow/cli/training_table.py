@@ -47,7 +47,7 @@ def target_values(values: Any, task: str, name: str, as_text: bool = False) -> A
                 f"regression, or say --text {name} if these are classes."
             )
         labels = common.labels(values, name)
-        if len(labels) and (labels == labels[0]).all():
+        if (labels == labels[0]).all():
             only = labels.tolist()[0]
             raise ValueError(f"The target {name!r} needs at least 2 classes, got 1 class: {only!r}.")
         return labels
