@@ -32,7 +32,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from opgrow.cli import app
-from opgrow.estimators.files import write_atomically
+from opgrow.common.atomic import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ("python", "console", "c", "text", "bibtex")

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opgrow
-from opgrow.bench import app as bench
-from opgrow.bench.memory import measure_memory, parse_sizes
-from opgrow.cli import app, plan
+from opgrow.bench.fit_memory import measure_memory, parse_sizes
+from opgrow.cli import app, forecast
+from opgrow.cli.bench import app as bench
 from opgrow.common import machine
 from opgrow.common import reservations as cache
 from opgrow.growth.methods import METHODS
@@ -184,7 +184,7 @@ def test_a_dry_run_refuses_what_a_fit_refuses(table: Path, tmp_path: Path) -> No
 def test_a_fit_that_needs_more_than_there_is_warns_in_a_sentence(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(forecast, "available_bytes", lambda: 1000)
     options = (table, "--method", "pln", "--output", table.parent / "m.safetensors")
     result = invoke(*options)
     assert result.exit_code == 0
@@ -200,7 +200,7 @@ def test_a_dry_run_where_the_system_says_nothing_of_memory(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("available_bytes", "resident_bytes", "peak_bytes"):
-        monkeypatch.setattr(plan, name, lambda: None)
+        monkeypatch.setattr(forecast, name, lambda: None)
     assert "and what Python and its libraries take" in invoke(table, "--dry-run").stdout
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from opgrow.bench import against, app, checkout
+from opgrow.bench import against, checkout
 from opgrow.bench.against import measure_against
+from opgrow.cli.bench import app
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 from opgrow import POPClassifier
-from opgrow.bench import app
 from opgrow.bench.models import PEERS
 from opgrow.bench.speed import Row, _other_fits, measure
+from opgrow.cli.bench import app
 from opgrow.rows import datasets
 
 

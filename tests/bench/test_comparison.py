@@ -16,10 +16,10 @@ from opgrow.bench.comparison import (
     CriticalDifference,
     average_ranks,
     critical_difference,
-    draw_critical_difference,
     holm,
     wilcoxon_holm,
 )
+from opgrow.bench.rank_diagram import draw_critical_difference
 
 # Demšar 2006, Table 6. The third digit hides a difference on voting, which the ranks there tell.
 DEMSAR = {

@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from typer.testing import CliRunner
 
-from opgrow.bench import app, deployment
+from opgrow.bench import deployed_networks, deployed_peers, deployment, runtimes
 from opgrow.bench.c_programs import CFunction, build
+from opgrow.cli.bench import app
 from opgrow.export.c_size import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler: gcc, cc or clang")
@@ -24,10 +25,10 @@ def small(monkeypatch):
     """Few and small models, timed for a moment."""
     quick = {"n_min": 4, "max_neurons": 4, "max_layers": 1, "epochs": (2,), "learning_rates": (0.01,)}
     monkeypatch.setattr(deployment, "OURS", {"ours": quick | {"operators": [("harmonic", "sum", "tanh")]}})
-    monkeypatch.setattr(deployment, "TREES", (3,))
-    monkeypatch.setattr(deployment, "HIDDEN", (4,))
-    monkeypatch.setattr(deployment, "_TURN", 0.001)
-    monkeypatch.setattr(deployment, "cross_val_score", lambda *_, **__: np.ones(1))
+    monkeypatch.setattr(deployed_peers, "TREES", (3,))
+    monkeypatch.setattr(deployed_peers, "HIDDEN", (4,))
+    monkeypatch.setattr(runtimes, "_TURN", 0.001)
+    monkeypatch.setattr(deployed_peers, "cross_val_score", lambda *_, **__: np.ones(1))
 
 
 @needs_compiler
@@ -43,7 +44,7 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
     assert not (tmp_path / "tmp").exists()
     assert found.skipped == []
     runtimes = [(row.model.split(" ")[0], row.runtime) for row in found.rows]
-    ours = [*deployment.EXPORTS, "ONNX Runtime", "PyTorch", "predict, Python"]
+    ours = [*deployed_networks.EXPORTS, "ONNX Runtime", "PyTorch", "predict, Python"]
     assert runtimes == [
         *(("ours", runtime) for runtime in ours),
         *(("random", runtime) for runtime in ("C by m2cgen", "C by emlearn", "predict, Python")),
@@ -59,8 +60,8 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
 
 
 def test_without_a_compiler_one_line_says_so(small, monkeypatch, tmp_path):
-    monkeypatch.setattr(deployment, "find_compiler", lambda: None)
-    monkeypatch.setattr(deployment, "has", lambda name: name != "onnxruntime")
+    monkeypatch.setattr(runtimes, "find_compiler", lambda: None)
+    monkeypatch.setattr(runtimes, "has", lambda name: name != "onnxruntime")
     found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
     assert {row.runtime for row in found.rows} == {"PyTorch", "predict, Python"}
     assert found.skipped == [
@@ -71,8 +72,8 @@ def test_without_a_compiler_one_line_says_so(small, monkeypatch, tmp_path):
 
 @needs_compiler
 def test_what_is_not_installed_or_does_not_compile_is_named(small, monkeypatch, tmp_path):
-    monkeypatch.setattr(deployment, "has", lambda name: name == "m2cgen")
-    monkeypatch.setattr(deployment, "_TWO", "int model_predict(const double *x) { return nothing; }")
+    monkeypatch.setattr(runtimes, "has", lambda name: name == "m2cgen")
+    monkeypatch.setattr(deployed_peers, "_TWO", "int model_predict(const double *x) { return nothing; }")
     pytest.importorskip("m2cgen")
     found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
     named = [line.split(":")[0] for line in found.skipped]
@@ -81,7 +82,7 @@ def test_what_is_not_installed_or_does_not_compile_is_named(small, monkeypatch, 
 
 
 def test_numbers_and_json_from_the_command_line(small, monkeypatch):
-    monkeypatch.setattr(deployment, "find_compiler", lambda: None)
+    monkeypatch.setattr(runtimes, "find_compiler", lambda: None)
     result = CliRunner().invoke(app, ["deploy", "--repeats", "1", "--json"])
     assert result.exit_code == 0, result.exception
     assert "left out: C: no C compiler was found" in result.stderr
@@ -99,9 +100,9 @@ def test_regression_is_refused(small):
 @pytest.mark.parametrize("model", [LogisticRegression(max_iter=1000), MLPClassifier((5,), max_iter=500)])
 def test_a_scaler_goes_into_the_weights(model):
     x, y = load_wine(return_X_y=True)
-    pipeline = deployment._scaled(model).fit(x, y)
+    pipeline = deployed_peers.scaled(model).fit(x, y)
     np.testing.assert_allclose(
-        deployment._on_raw_inputs(pipeline).predict_proba(x), pipeline.predict_proba(x), atol=1e-6
+        deployed_peers.on_raw_inputs(pipeline).predict_proba(x), pipeline.predict_proba(x), atol=1e-6
     )
 
 

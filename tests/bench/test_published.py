@@ -11,19 +11,9 @@ import pytest
 from opgrow import estimators
 from opgrow.bench import published as module
 from opgrow.bench.models import methods
-from opgrow.bench.published import (
-    DATASETS,
-    METHODS,
-    QUANTITIES,
-    RESULTS,
-    RUNS,
-    SETTINGS,
-    TABLES,
-    UNSTATED,
-    printed,
-    published,
-    settings,
-)
+from opgrow.bench.published import METHODS, QUANTITIES, RESULTS, RUNS, TABLES, printed, published
+from opgrow.bench.published_datasets import DATASETS
+from opgrow.bench.published_settings import SETTINGS, UNSTATED, settings
 
 SMALL = {"pima", "olympic_sports", "hollywood3d", "cmc", "yeast"}
 LARGE = {"scene15", "mit_indoor", "caltech101", "caltech256", "pubfig", "cfw60k"}

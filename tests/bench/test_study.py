@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from opgrow.bench import app, study, tables
+from opgrow.bench import study, tables
 from opgrow.bench.protocols import PROTOCOLS, draw_inner_split, draw_split
 from opgrow.bench.runs import DONE, OVER_BUDGET, Run
 from opgrow.bench.store import Store
 from opgrow.bench.study import Study, run_study
+from opgrow.cli.bench import app
 
 FINE = {"status": DONE, "accuracy": 0.8, "seconds": 0.5, "parameters": 100, "flops": 200}
 LATE = {"status": OVER_BUDGET, "message": "not finished within 1 s", "seconds": 1.0}

@@ -9,7 +9,7 @@ import pytest
 from browser import NEEDED, PROGRAM, Browser
 from typer.testing import CliRunner
 
-from opgrow.bench import app
+from opgrow.cli.bench import app
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=NEEDED)
 

@@ -19,7 +19,7 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 
 import triton
 
-from opgrow.engine.cuda import triton_training
+from opgrow.engine.cuda import triton_adam, triton_training
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
@@ -373,8 +373,8 @@ class Optimiser:
         if self.is_large:
             n_checks = triton.cdiv(size, BLOCK)
             checks = torch.full((k, n_checks), torch.nan, device=DEVICE)
-            triton_training.check_sums[(n_checks, k)](grad, checks, size, grad.stride(0), BLOCK=BLOCK)
-        triton_training.adam[(triton.cdiv(size, BLOCK), k)](
+            triton_adam.check_sums[(n_checks, k)](grad, checks, size, grad.stride(0), BLOCK=BLOCK)
+        triton_adam.adam[(triton.cdiv(size, BLOCK), k)](
             self.theta,
             grad,
             self.first,

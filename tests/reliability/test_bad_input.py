@@ -668,7 +668,7 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ),
     (
         "fit one.csv --target kind",
-        "Found array with 1 sample(s) (shape=(1, 1)) while a minimum of 2 is required...",
+        "'one.csv' has 1 row, and a fit needs at least 2.",
     ),
     ("fit good.csv --target kind -o good.csv", "'good.csv' is the table itself: name another with --output."),
     (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet, operator_sets
-from opgrow.network.drawing.layout import plan
+from opgrow.network.drawing.layout import places_of
 from opgrow.report import draw
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -129,7 +129,7 @@ def test_neither_neurons_nor_blocks_nor_columns_overlap(net):
     members = None
     if len(net.layers) == 1 and len(list(net.layers[0])) == 20:
         members = [i // 2 + 1 for i in range(20)]
-    places = plan(net, 50, members)
+    places = places_of(net, 50, members)
     boxes = [placed.box for column in places.layers for placed in column.blocks]
     for i, a in enumerate(boxes):
         assert a.y > 40  # below the names of columns

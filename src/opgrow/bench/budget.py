@@ -1,4 +1,4 @@
-"""A limit on the time of a run: durations as people write them, and work that ends when its time is over."""
+"""A limit on the time of a run: durations as people write them, and work that is stopped in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which differences between models are more than chance: ranks, tests and the critical-difference diagram.
+"""Which differences between models are more than chance: ranks and tests.
 
 The tests follow J. Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7 (2006):
 Wilcoxon's signed-rank test for a pair of models, with Holm's correction where one reference meets several
@@ -14,22 +14,17 @@ Ranks would tell those apart, so what differs by no more than rounding counts as
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 import numpy as np
 from scipy import stats
-
-from ..network.drawing.svg import clean
 
 __all__ = [
     "Comparison",
     "CriticalDifference",
     "average_ranks",
     "critical_difference",
-    "draw_critical_difference",
     "holm",
     "wilcoxon_holm",
 ]
@@ -39,7 +34,6 @@ Scores = Mapping[str, Sequence[float] | np.ndarray]
 
 #: Scores closer than this, relative to their size, are equal.
 _ROUNDING = 1e-12
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -112,12 +106,12 @@ def wilcoxon_holm(
     base = rows.pop(reference)
     paired = [_differences(row, base) for row in rows.values()]
     p = np.array([_wilcoxon(d) for d in paired])
-    found = []
+    comparisons = []
     for (model, row), d, p_one, p_holm in zip(rows.items(), paired, p, holm(p), strict=True):
         above, below = int((d > 0).sum()), int((d < 0).sum())
         wins, losses = (above, below) if higher_is_better else (below, above)
         both = ~np.isnan(row - base)
-        found.append(
+        comparisons.append(
             Comparison(
                 model,
                 float((row - base)[both].mean()) if both.any() else float("nan"),
@@ -130,7 +124,7 @@ def wilcoxon_holm(
                 int((~both).sum()),
             )
         )
-    return found
+    return comparisons
 
 
 def holm(p: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -211,60 +205,6 @@ def critical_difference(n_models: int, n_datasets: int, alpha: float = 0.05) -> 
     return float(q * np.sqrt(n_models * (n_models + 1) / (6 * n_datasets)))
 
 
-def draw_critical_difference(found: CriticalDifference) -> str:
-    """The critical-difference diagram as SVG: the best models on the left, bars join those of one group.
-
-    Lines and letters take the colour of the text around them.
-    """
-    n_models = len(found.ranks)
-    length = max(360, 28 * (n_models - 1))
-    unit = length / (n_models - 1)
-    labels = [f"{_NOT_XML.sub(chr(0xFFFD), name)} ({rank:.2f})" for name, rank in found.ranks]
-    margin = 24 + 7.5 * max(map(len, labels))  # a generous guess: the reader's font is not known
-    width = margin + max(length + margin, found.cd * unit + 16)
-    x = {name: margin + (rank - 1) * unit for name, rank in found.ranks}
-    axis, pitch = 62, 18
-    bars, levels = _bars(found.groups, x)
-    first = axis + 20 + 9 * levels
-    height = first + pitch * ((n_models - 1) // 2) + 14
-
-    lines = [(margin, 18, margin + found.cd * unit, 18), (margin, axis, margin + length, axis)]
-    lines += [(end, 13, end, 23) for end in (margin, margin + found.cd * unit)]
-    lines += [(margin + i * unit, axis - 6, margin + i * unit, axis) for i in range(n_models)]
-    texts = [(margin + found.cd * unit / 2, 11, "middle", f"CD = {found.cd:.2f}")]
-    texts += [(margin + i * unit, axis - 10, "middle", str(i + 1)) for i in range(n_models)]
-    # The outermost models are labelled highest, so that no line crosses another.
-    for i, (name, _) in enumerate(found.ranks):
-        left = i < (n_models + 1) // 2
-        y = first + pitch * (i if left else n_models - 1 - i)
-        end = margin - 8 if left else margin + length + 8
-        lines += [(x[name], axis, x[name], y), (x[name], y, end, y)]
-        texts.append((end - 4 if left else end + 4, y + 4, "end" if left else "start", labels[i]))
-    heavy = [(start - 3, axis + 10 + 9 * level, end + 3) for start, end, level in bars]
-
-    title = f"Average ranks of {n_models} models on {found.n_datasets} datasets, critical difference"
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'width="{width:.0f}" height="{height:.0f}" role="img" font-family="sans-serif" font-size="12">',
-            f"<title>{title} {found.cd:.2f}</title>",
-            '<g stroke="currentColor" stroke-width="1">',
-            *(f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{c:.1f}" y2="{d:.1f}"/>' for a, b, c, d in lines),
-            "</g>",
-            '<g stroke="currentColor" stroke-width="4">',
-            *(f'<line x1="{a:.1f}" y1="{y:.1f}" x2="{b:.1f}" y2="{y:.1f}"/>' for a, y, b in heavy),
-            "</g>",
-            '<g fill="currentColor">',
-            *(
-                f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{escape(clean(text))}</text>'
-                for a, b, anchor, text in texts
-            ),
-            "</g>",
-            "</svg>",
-        ]
-    )
-
-
 def _table(scores: Scores) -> np.ndarray:
     """The scores as an array (models, splits or datasets), after all checks."""
     if len(scores) < 2:
@@ -316,8 +256,8 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
     """Ranks (models,) on one dataset, 1 for the highest score."""
     finished = ~np.isnan(scores)
     ranks = np.full(len(scores), (finished.sum() + 1 + len(scores)) / 2)
-    known = scores[finished]
-    ranks[finished] = stats.rankdata(-_merged(known, np.abs(known)))
+    there = scores[finished]
+    ranks[finished] = stats.rankdata(-_merged(there, np.abs(there)))
     return ranks
 
 
@@ -343,17 +283,3 @@ def _groups(ranks: Sequence[tuple[str, float]], cd: float) -> tuple[tuple[str, .
             groups.append(tuple(name for name, _ in ranks[start:end]))
             reached = end
     return tuple(groups)
-
-
-def _bars(
-    groups: Sequence[Sequence[str]], x: Mapping[str, float]
-) -> tuple[list[tuple[float, float, int]], int]:
-    """Ends and level of a bar for each group, on the first level with room, and the number of levels."""
-    bars: list[tuple[float, float, int]] = []
-    taken: list[float] = []  # where the last bar of each level ends
-    for group in groups:
-        start, end = x[group[0]], x[group[-1]]
-        level = next((i for i, last in enumerate(taken) if last + 12 < start), len(taken))
-        taken[level : level + 1] = [end]
-        bars.append((start, end, level))
-    return bars, len(taken)

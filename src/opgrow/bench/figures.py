@@ -32,12 +32,12 @@ def operator_shares(results: Sequence[Finished], models: Sequence[str]) -> dict[
                 shares[block["set"].split("/")[place]] += 100 * block["neurons"] / total
             if shares:
                 counts[kind][model] = dict(sorted(shares.items()))
-    return {kind: bars(found, "neurons (%)") for kind, found in counts.items() if found}
+    return {kind: bars(shares, "neurons (%)") for kind, shares in counts.items() if shares}
 
 
 def growth_curves(result: dict[str, Any]) -> str | None:
     """The training loss over the epochs of all growth steps of a run, the final fine-tuning dashed."""
-    found, epoch = [], 0
+    curves, epoch = [], 0
     for step in result.get("steps", []):
         points = [(epoch + i, loss) for i, (loss, _) in enumerate(step["curve"], 1)]
         if not points:
@@ -45,10 +45,10 @@ def growth_curves(result: dict[str, Any]) -> str | None:
         epoch += len(points)
         fine = step["kind"] == "fine-tune"
         series = "fine-tuning" if fine else f"layer {step['layer']}"
-        kept = "" if step["accepted"] else ", not kept"
-        label = "fine-tuning" if fine else f"layer {step['layer']}, block {step['block']}{kept}"
-        found.append(Line(points, label, series, dashed=fine))
-    return lines(found, "epoch", "training loss") if found else None
+        remark = "" if step["accepted"] else ", not kept"
+        label = "fine-tuning" if fine else f"layer {step['layer']}, block {step['block']}{remark}"
+        curves.append(Line(points, label, series, dashed=fine))
+    return lines(curves, "epoch", "training loss") if curves else None
 
 
 def accuracy_against_parameters(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> str | None:

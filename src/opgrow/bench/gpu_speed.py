@@ -62,7 +62,7 @@ def measure_gpu(device: torch.device, data_home: str | None, repeats: int, quick
 def _milliseconds(function: Callable[[], Any], device: torch.device, repeats: int, times: int = 1) -> float:
     """Median time of a function on the device, of several calls in a row where launching takes a while."""
     function()
-    found = []
+    milliseconds = []
     for _ in range(max(repeats, 5)):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize(device)
@@ -71,8 +71,8 @@ def _milliseconds(function: Callable[[], Any], device: torch.device, repeats: in
             function()
         end.record()
         torch.cuda.synchronize(device)
-        found.append(start.elapsed_time(end) / times)
-    return float(np.median(found))
+        milliseconds.append(start.elapsed_time(end) / times)
+    return float(np.median(milliseconds))
 
 
 def _recorded(function: Callable[[], Any], device: torch.device) -> Callable[[], Any]:

@@ -1,6 +1,6 @@
 """The models of the experiments: our methods, and what practitioners use today.
 
-A model has a name, and its name says all: a method, a method with parameters ("HeMLGOP n_draws=2"), or a
+The name of a model says everything about it: a method, a method with parameters ("HeMLGOP n_draws=2"), or a
 peer. Peers are tuned, where they need it, by inner cross-validation on training data. The grids of our
 methods are the paper's, as far as it names them; of several values of ridge or dropout, a method chooses by
 itself.

@@ -9,10 +9,11 @@ from typing import Any
 from ..common.version import __version__
 from ..report import html
 from ..report.html import document, escape, figure
-from .comparison import average_ranks, draw_critical_difference, wilcoxon_holm
+from .comparison import average_ranks, wilcoxon_holm
 from .figures import accuracy_against_parameters, growth_curves, operator_shares
 from .models import methods
 from .published import METHODS as PUBLISHED_METHODS
+from .rank_diagram import draw_critical_difference
 from .runs import DONE
 from .study import Finished, Study
 from .tables import REFERENCE, Table, summarize, tables_of
@@ -94,11 +95,11 @@ def _tests(study: Study, results: Sequence[Finished], rows: Sequence[dict[str, A
             ]
             for model in study.models
         }
-        found = average_ranks(filled)
+        ranking = average_ranks(filled)
         parts.append(
             figure(
                 "ranks",
-                draw_critical_difference(found),
+                draw_critical_difference(ranking),
                 "Average ranks over datasets; bars join models that do not differ significantly (Nemenyi).",
             )
         )

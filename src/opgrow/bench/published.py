@@ -1,38 +1,32 @@
-"""Figures that the HeMLGOP paper publishes, as data, to stand beside measured ones.
+"""The figures that the HeMLGOP paper publishes, as data, to be shown beside measured ones.
 
 Source: D. T. Tran, S. Kiranyaz, M. Gabbouj, A. Iosifidis, "Heterogeneous Multilayer Generalized Operational
 Perceptron", IEEE Transactions on Neural Networks and Learning Systems (arXiv:1804.05093), below "the paper".
-Figures are kept as printed, misprints too; what is wrong or doubtful about one stands in a ``note`` beside
-it. Units are those of `opgrow.bench.runs.execute`: accuracy is a fraction, time is in seconds. An accuracy
-is the median of `RUNS` runs on test rows, and size and FLOPs are those of the same run. Sizes and FLOPs are
-printed in thousands, all but one with one decimal. Times are CPU times, of the small data sets alone; the
-paper has none for GPUs. It did not run POP on the large data sets.
+Figures are kept as printed, misprints too; a ``note`` says what is wrong or doubtful about one. Units are
+those of `opgrow.bench.runs.execute`: accuracy is a fraction, time is in seconds. An accuracy is the median of
+`RUNS` runs on test rows, and size and FLOPs are those of the same run. Sizes and FLOPs are printed in
+thousands, all but one with one decimal. Times are CPU times, of the small data sets alone; the paper has none
+for GPUs. It did not run POP on the large data sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+
+from .published_datasets import DATASETS
 
 __all__ = [
-    "DATASETS",
     "METHODS",
     "QUANTITIES",
     "RESULTS",
     "RUNS",
-    "SETTINGS",
     "TABLES",
-    "UNSTATED",
     "Published",
-    "PublishedDataset",
-    "PublishedSettings",
-    "Split",
     "Table",
+    "check_names",
     "printed",
     "published",
-    "settings",
 ]
 
 
@@ -47,39 +41,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Split:
-    """Parts of the rows; None where the data set comes with a partition of its own."""
-
-    train: float | None
-    validation: float | None
-    test: float | None
-    how: str
-
-
-@dataclass(frozen=True)
-class PublishedDataset:
-    """A data set of the paper, and whether our figures may be compared with the published ones.
-
-    ``size`` is the paper's group, "small" below 2,000 samples and "large" above. ``local`` is the name under
-    which the benchmarks know the same samples, though perhaps with other inputs: only where ``comparable`` is
-    true are the inputs the paper's. ``reason`` says why, or why not.
-    """
-
-    name: str
-    title: str
-    size: str
-    samples: int
-    inputs: int
-    classes: int
-    representation: str
-    split: Split
-    local: str | None
-    comparable: bool
-    reason: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Published:
     """What the paper prints for one method on one data set; None where it has no number."""
 
@@ -89,41 +50,6 @@ class Published:
     parameters: int | None
     seconds: float | None
     flops: int | None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class PublishedSettings:
-    """Settings that the paper names for a method, under the names of our parameters.
-
-    Candidates are tuples (``ridge``, ``alpha``, ``mu``, ``weight_decay``, ``max_norm``, ``dropout``);
-    ``learning_rates`` and ``epochs`` are one schedule, ``widths`` one template. Weight decay and max-norm are
-    alternatives. None means that the method does not have it or that the paper does not say.
-    """
-
-    method: str
-    size: str
-    ridge: tuple[float, ...] | None = None
-    alpha: tuple[float, ...] | None = None
-    mu: tuple[float, ...] | None = None
-    admm_iterations: int | None = None
-    operator_sets: int | None = None
-    n_min: int | None = None
-    n_step: int | None = None
-    max_neurons: int | None = None
-    widths: tuple[int, ...] | None = None
-    max_layers: int | None = None
-    criterion: str = "accuracy"
-    block_threshold: float | None = None
-    layer_threshold: float | None = None
-    weight_decay: tuple[float, ...] | None = None
-    max_norm: tuple[float, ...] | None = None
-    dropout: tuple[float, ...] | None = None
-    input_dropout: float | None = None
-    learning_rates: tuple[float, ...] | None = None
-    epochs: tuple[int, ...] | None = None
-    fine_tune_learning_rate: float | None = None
-    fine_tune_epochs: int | None = None
     note: str = ""
 
 
@@ -159,85 +85,6 @@ TABLES = {
         "The text finds PLN and BLS above 200 times HeMLGOP's operations on YEAST, Caltech256 and CFW60k; by "
         "the table that holds on YEAST only.",
     ),
-}
-
-_TWO_PARTS = Split(0.6, 0.0, 0.4, "60 % for training, 40 % for testing")
-_GIVEN = Split(None, None, None, "the partition that comes with the data set")
-_THREE_PARTS = Split(0.6, 0.2, 0.2, "random: 60 % for training, 20 % for validation, 20 % for testing")
-
-_ORIGINAL = "as the database has them"
-_VIDEO = "five action descriptors of each video, joined by a multi-channel kernel and reduced by kernel PCA"
-_VGG = "last convolution of a VGG network trained on ILSVRC2012, averaged over space"
-_VGGFACE = "features of the VGGface network"
-
-_SAME = (
-    "The rows, inputs and classes are those of the same public table; which rows were tested is unpublished."
-)
-_GIST = "The images are the same, but the paper has VGG features of them and the local file GIST descriptors."
-_ABSENT = "The benchmarks have neither this data set nor the paper's features of it."
-_TESTED = (
-    "The accuracies suggest a test part of 33 %, not 40 %: within 0.01 points, {fitting} of 8 are whole "
-    "numbers of {rows} rows, which is 33 % of every class, rounded; no other size up to half the rows fits "
-    "more than 4."
-)
-
-DATASETS = {
-    row.name: row
-    for row in (
-        PublishedDataset(
-            *("pima", "PIMA", "small", 768, 8, 2, _ORIGINAL, _TWO_PARTS, "pima", True, _SAME),
-            note=_TESTED.format(fitting=7, rows=253),
-        ),
-        PublishedDataset(
-            *("olympic_sports", "Olympic Sports", "small", 774, 100, 16, _VIDEO, _GIVEN, None, False, _ABSENT)
-        ),
-        PublishedDataset(
-            *("hollywood3d", "Holywood3d", "small", 945, 100, 14, _VIDEO, _GIVEN, None, False, _ABSENT),
-            note="Printed Holywood3d and Holywood3D; the data set is called Hollywood3D.",
-        ),
-        PublishedDataset(
-            *("cmc", "CMC", "small", 1473, 9, 3, _ORIGINAL, _TWO_PARTS, "cmc", True, _SAME),
-            note=_TESTED.format(fitting=6, rows=487)
-            + " The text cites the source of Olympic Sports for it, the table the right one.",
-        ),
-        PublishedDataset(
-            *("yeast", "YEAST", "small", 1484, 8, 10, _ORIGINAL, _TWO_PARTS, "yeast", True, _SAME),
-            note=_TESTED.format(fitting=6, rows=493),
-        ),
-        PublishedDataset(
-            *(
-                "scene15",
-                "15 scenes",
-                "large",
-                4485,
-                512,
-                15,
-                _VGG,
-                _THREE_PARTS,
-                "scene15_gist512",
-                False,
-                _GIST,
-            )
-        ),
-        PublishedDataset(
-            *("mit_indoor", "MIT indoor", "large", 15620, 512, 67, _VGG, _THREE_PARTS, None, False, _ABSENT)
-        ),
-        PublishedDataset(
-            *("caltech101", "Caltech101", "large", 9145, 512, 102, _VGG, _THREE_PARTS),
-            *("caltech101_gist512", False, _GIST),
-            note="Printed 9145; the data set has 9144 images.",
-        ),
-        PublishedDataset(
-            *("caltech256", "Caltech256", "large", 30607, 512, 257, _VGG, _THREE_PARTS, None, False, _ABSENT)
-        ),
-        PublishedDataset(
-            *("pubfig", "PubFig", "large", 13002, 512, 83, _VGGFACE, _THREE_PARTS, None, False, _ABSENT)
-        ),
-        PublishedDataset(
-            *("cfw60k", "CFW60k", "large", 60000, 512, 500, _VGGFACE, _THREE_PARTS, None, False, _ABSENT),
-            note="CFW in the text.",
-        ),
-    )
 }
 
 # Cells as printed, in the order of METHODS; a dash where the paper has one.
@@ -304,72 +151,6 @@ _NOTES = {
     ("cfw60k", "HoMLRN"): f"{_FAR_BELOW} {_FEW_FLOPS}",
 }
 
-#: What the text leaves open.
-UNSTATED = (
-    "how the hyper-parameters were selected, above all on the small data sets, which have no validation part",
-    "which of the candidates were selected for a figure",
-    "which rows were for training and testing, whether classes were stratified, whether runs shared a split",
-    "how inputs were scaled",
-    "range of the uniform random weights",
-    "optimiser and batch size",
-    "loss of the tuning; the appendix assumes the squared error",
-    "bound on the depth of HeMLGOP, HoMLGOP, HeMLRN, HoMLRN and PLN",
-    "activation of PMLP",
-    "target of POP and PMLP, where the relative criterion is not meant to replace it",
-    "random neurons that a layer of PLN starts with, and nodes of each kind in a step of BLS",
-    "whether PLN and BLS were fine-tuned too",
-    "how parameters and FLOPs were counted",
-    "machine and number of threads behind the training times",
-    "spread over the three runs",
-)
-
-
-_DECADES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
-_IN_STEPS = {"n_min": 40, "n_step": 20, "block_threshold": 1e-4}
-_IN_LAYERS = {"layer_threshold": 1e-4}
-_SEARCHED = {"operator_sets": 6 * 4 * 6}
-_GROWN = {**_IN_STEPS, **_IN_LAYERS, **_SEARCHED, "ridge": (0.1, 1.0, 10.0), "max_neurons": 200}
-_RANDOM = {**_IN_STEPS, "ridge": _DECADES, "mu": _DECADES, "admm_iterations": 500, "max_neurons": 300}
-_REGULARISED = {"weight_decay": (1e-4,), "max_norm": (1.0, 2.0, 3.0), "dropout": (0.5, 0.3, 0.1)}
-_FINE_TUNED = {**_REGULARISED, "fine_tune_learning_rate": 5e-5, "fine_tune_epochs": 200}
-
-# What depends on the size of the data set: the inputs of the large ones are deep features.
-_INPUTS: dict[str, dict[str, Any]] = {"small": {}, "large": {"input_dropout": 0.2}}
-_TEMPLATE: dict[str, dict[str, Any]] = {
-    "small": {"widths": (200,) * 4, "max_layers": 4},
-    "large": {"widths": (200,) * 8, "max_layers": 8},
-}
-_SCHEDULE: dict[str, dict[str, Any]] = {
-    "small": {"learning_rates": (0.01, 0.001, 0.0001), "epochs": (20, 40, 40)},
-    "large": {
-        "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001, 0.00001),
-        "epochs": (100, 100, 100, 100, 100),
-        "note": "Six learning rates are printed for five numbers of epochs.",
-    },
-}
-
-
-def _settings(size: str) -> Iterator[PublishedSettings]:
-    """What the text says about groups of methods, put together for each of them."""
-    tuned = {**_FINE_TUNED, **_INPUTS[size]}
-    trained = {**tuned, **_SCHEDULE[size]}
-    stated: dict[str, dict[str, Any]] = {
-        "HeMLGOP": {**_GROWN, **trained},
-        "HoMLGOP": {**_GROWN, **trained},
-        "HeMLRN": {**_GROWN, **tuned},
-        "HoMLRN": {**_GROWN, **tuned},
-        "POP": {**_TEMPLATE[size], **_IN_LAYERS, **_SEARCHED, **trained},
-        "PMLP": {**_TEMPLATE[size], **_IN_LAYERS, **trained},
-        "PLN": {**_RANDOM, **_IN_LAYERS, "alpha": _DECADES},
-        "BLS": {**_RANDOM, "max_layers": 2},
-    }
-    for method in METHODS:
-        yield PublishedSettings(method, size, **stated[method])
-
-
-#: By method and size of the data set. For POP on large ones the paper has a template, but no run.
-SETTINGS = {(found.method, size): found for size in ("small", "large") for found in _settings(size)}
-
 
 def _cell(quantity: str, dataset: str, method: str) -> str | None:
     row = _PRINTED[quantity].get(dataset)
@@ -400,7 +181,8 @@ def _result(dataset: str, method: str) -> Published:
 RESULTS = {(dataset, method): _result(dataset, method) for dataset in DATASETS for method in METHODS}
 
 
-def _check(dataset: str, method: str) -> None:
+def check_names(dataset: str, method: str) -> None:
+    """Refuse a data set or a method that the paper does not have."""
     if dataset not in DATASETS:
         raise ValueError(f"the paper has no data set {dataset!r}; it has: {', '.join(DATASETS)}")
     if method not in METHODS:
@@ -423,7 +205,7 @@ def published(dataset: str, method: str) -> Published:
     >>> published("scene15", "POP").accuracy is None
     True
     """
-    _check(dataset, method)
+    check_names(dataset, method)
     return RESULTS[dataset, method]
 
 
@@ -435,19 +217,7 @@ def printed(dataset: str, method: str, quantity: str) -> str | None:
     >>> printed("pima", "HeMLGOP", "accuracy"), printed("pima", "HeMLGOP", "parameters")
     ('81.81', '0.8k')
     """
-    _check(dataset, method)
+    check_names(dataset, method)
     if quantity not in QUANTITIES:
         raise ValueError(f"the paper has no {quantity!r} of a method; it has: {', '.join(QUANTITIES)}")
     return _cell(quantity, dataset, method)
-
-
-def settings(dataset: str, method: str) -> PublishedSettings:
-    """The settings that the paper names for a method on data sets of this size.
-
-    Examples
-    --------
-    >>> settings("pima", "HeMLGOP").epochs, settings("pima", "PMLP").widths
-    ((20, 40, 40), (200, 200, 200, 200))
-    """
-    _check(dataset, method)
-    return SETTINGS[method, DATASETS[dataset].size]

@@ -38,10 +38,10 @@ def _rows(n_rows: int, n_inputs: int) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     """Fit once on a few rows, so that everything is loaded, and then on all of them."""
-    given = _arguments()
-    with distributed.process_group(given.device):
+    options = _arguments()
+    with distributed.process_group(options.device):
         rank, size = dist.get_rank(), dist.get_world_size()
-        x, y = (part[share_of(given.rows, rank, size)] for part in _rows(given.rows, given.inputs))
+        x, y = (part[share_of(options.rows, rank, size)] for part in _rows(options.rows, options.inputs))
         model = HeMLGOPClassifier(
             n_min=40,
             max_neurons=40,
@@ -51,10 +51,10 @@ def main() -> None:
             epochs=(4,),
             fine_tune_epochs=2,
             dropout=0.0,
-            batch_size=given.batch,
+            batch_size=options.batch,
             tune_perceptron=False,
             n_jobs=1,
-            device=given.device,
+            device=options.device,
             random_state=0,
         )
         distributed.fit(model, x[:2000], y[:2000])
@@ -65,7 +65,8 @@ def main() -> None:
     tuning = sum(step.tuning_seconds for step in model.history_)
     if rank == 0:
         print(
-            f"{given.rows:,} x {given.inputs}, batches of {given.batch}, ranks: {size}, {given.device}; "
+            f"{options.rows:,} x {options.inputs}, batches of {options.batch}, ranks: {size}, "
+            f"{options.device}; "
             f"{seconds:.1f} s: search {searching:.1f}, tuning {tuning:.1f}; {busy:.1f} s of processor time; "
             f"score {model.history_[-1].score.value:.9f}"
         )

@@ -3,7 +3,7 @@
 A run never fails its study: what did not finish in time, or failed, is a result that says so. Parameters are
 chosen on rows that are split off the training rows, or on the protocol's validation rows; choosing them on
 the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing
-is chosen, nobody sees the validation rows: everybody makes do with the training rows, as peers always do.
+is chosen, no model sees the validation rows: all of them use the training rows only, as peers always do.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ def _choose(
 
 def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
     """The model with chosen parameters; those in its name come first."""
-    method, given = split_name(run.model)
+    method, chosen = split_name(run.model)
     if method in PEERS:
         return PEERS[method](run.split)
     where = {} if device == "auto" else {"device": device}
-    return models.methods()[method](random_state=run.split, **(parameters | where | given))
+    return models.methods()[method](random_state=run.split, **(parameters | where | chosen))
 
 
 def _held(run: Run, rows: tuple[np.ndarray, np.ndarray] | None) -> dict[str, Any]:

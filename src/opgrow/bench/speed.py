@@ -192,8 +192,8 @@ def _other_fits(data_home: str | None, repeats: int, pop: bool) -> Iterator[Row]
     for cls, settings, published in _OTHERS:
         model = cls(random_state=0, **settings)
         seconds = _medians({"fit": lambda model=model: model.fit(x, y)}, repeats)["fit"]  # type: ignore[misc]
-        given = ", ".join(f"{name}={value}" for name, value in settings.items())
-        yield Row(f"{cls.__name__}({given}).fit, {where}", seconds, "s", note=_schedule(model) + published)
+        changed = ", ".join(f"{name}={value}" for name, value in settings.items())
+        yield Row(f"{cls.__name__}({changed}).fit, {where}", seconds, "s", note=_schedule(model) + published)
     if pop:
         yield _pop_fit(x, y, where)
 
@@ -204,8 +204,8 @@ def _pop_fit(x: np.ndarray, y: np.ndarray, where: str) -> Row:
     started = time.perf_counter()
     model.fit(x, y)
     seconds = time.perf_counter() - started
-    kept = [step.accepted for step in model.history_ if step.kind == "layer"]
-    layers = f"one run; layers searched {len(kept)}, kept {sum(kept)}; "
+    accepted = [step.accepted for step in model.history_ if step.kind == "layer"]
+    layers = f"one run; layers searched {len(accepted)}, kept {sum(accepted)}; "
     note = layers + _schedule(model) + "paper 183,362 s"
     return Row(f"POPClassifier(widths=[200, 200]).fit, {where}", seconds, "s", note=note)
 

@@ -1,4 +1,4 @@
-"""Finished runs of an experiment, one small JSON file each: an interrupted study goes on where it was.
+"""Finished runs of an experiment, one small JSON file each: an interrupted study is resumed where it stopped.
 
 A file is written atomically when its run has ended, never before. Every run carries the settings that decide
 its outcome; a folder that holds the same run with other settings is refused, not mixed in.
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..estimators.files import write_atomically
+from ..common.atomic import write_atomically
 
 __all__ = ["Store"]
 
@@ -46,13 +46,13 @@ class Store:
         path = self._path(name)
         if not path.exists():
             return None
-        known = _read(path)
-        if known["settings"] != _plain(settings):
+        saved = _read(path)
+        if saved["settings"] != _plain(settings):
             raise ValueError(
                 f"{str(self.folder)!r} holds the run {name!r} with other settings; name another folder or "
                 "remove that one"
             )
-        return known["result"]
+        return saved["result"]
 
     def save(self, name: str, settings: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         """Keep what came of a run."""

@@ -1,4 +1,4 @@
-"""A study: models on splits of datasets, spread over processes, kept run by run, resumed where it ended."""
+"""A study: models on splits of datasets, spread over processes, saved run by run, and resumable."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Study:
 
     def runs(self) -> list[Run]:
         """All runs, dataset by dataset and split by split."""
-        found = []
+        runs = []
         for name in self.datasets:
             n_splits = self.n_splits or self.rules.n_splits(len(_load(name, self.data_home)[1]))
-            found += [Run(name, split, model) for split in range(n_splits) for model in self.models]
-        return found
+            runs += [Run(name, split, model) for split in range(n_splits) for model in self.models]
+        return runs
 
 
 def run_study(study: Study, on_finished: Callable[[Run, dict[str, Any], bool], None]) -> list[Finished]:
@@ -97,19 +97,19 @@ def run_study(study: Study, on_finished: Callable[[Run, dict[str, Any], bool], N
     """
     study.check()
     store = Store(study.out / "runs")
-    found: dict[Run, dict[str, Any]] = {}
+    results: dict[Run, dict[str, Any]] = {}
     for run in study.runs():
-        known = store.load(run.name, study.settings(run.dataset))
-        if known is not None and not _deserves_another_try(known, study.budget):
-            found[run] = known
-            on_finished(run, known, True)
-    waiting = [run for run in study.runs() if run not in found]
+        earlier = store.load(run.name, study.settings(run.dataset))
+        if earlier is not None and not _deserves_another_try(earlier, study.budget):
+            results[run] = earlier
+            on_finished(run, earlier, True)
+    waiting = [run for run in study.runs() if run not in results]
     waiting.sort(key=lambda run: _slowness(run.model))
     for run, result in _results(study, waiting):
         store.save(run.name, study.settings(run.dataset), result)
-        found[run] = result
+        results[run] = result
         on_finished(run, result, False)
-    return [(run, found[run]) for run in study.runs()]
+    return [(run, results[run]) for run in study.runs()]
 
 
 def _slowness(model: str) -> int:
@@ -117,8 +117,8 @@ def _slowness(model: str) -> int:
     return _SLOW.index(method) if method in _SLOW else len(_SLOW)
 
 
-def _deserves_another_try(known: dict[str, Any], budget: float | None) -> bool:
-    return known["status"] == OVER_BUDGET and (budget is None or budget > known.get("budget", 0.0))
+def _deserves_another_try(earlier: dict[str, Any], budget: float | None) -> bool:
+    return earlier["status"] == OVER_BUDGET and (budget is None or budget > earlier.get("budget", 0.0))
 
 
 def _results(study: Study, runs: Sequence[Run]) -> Any:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from .protocols import PROTOCOLS, Protocol
-from .published import DATASETS as PUBLISHED_DATASETS
 from .published import METHODS as PUBLISHED_METHODS
 from .published import QUANTITIES as PUBLISHED_QUANTITIES
 from .published import printed
+from .published_datasets import DATASETS as PUBLISHED_DATASETS
 from .runs import DONE
 from .study import Finished
 
@@ -50,8 +50,8 @@ def as_csv(results: Sequence[Finished]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for run, result in results:
-        known = {"dataset": run.dataset, "split": run.split, "model": run.model, **result}
-        writer.writerow(["" if known.get(name) is None else known[name] for name in _COLUMNS])
+        cells = {"dataset": run.dataset, "split": run.split, "model": run.model, **result}
+        writer.writerow(["" if cells.get(name) is None else cells[name] for name in _COLUMNS])
     return text.getvalue()
 
 
@@ -95,14 +95,14 @@ class Table:
 def tables_of(results: Sequence[Finished], protocol: Protocol, inner: bool = False) -> list[Table]:
     """All tables of a study; one of inner splits says so, and no published figure stands beside its own."""
     titles = QUANTITIES | ({"accuracy": "Accuracy on training rows held back (%)"} if inner else {})
-    found = _by_quantity(summarize(results, protocol.summary), titles, published=not inner)
+    tables = _by_quantity(summarize(results, protocol.summary), titles, published=not inner)
     if protocol.summary == "mean" and any(run.split >= PAPER_SPLITS for run, _ in results):
         first = [(run, result) for run, result in results if run.split < PAPER_SPLITS]
         title = f"{titles['accuracy']}, median of the first {PAPER_SPLITS} splits"
         accuracy = _by_quantity(summarize(first, "median"), titles, published=not inner)[0]
-        found.insert(1, replace(accuracy, name="accuracy-paper", title=title))
+        tables.insert(1, replace(accuracy, name="accuracy-paper", title=title))
     differences = against_reference(results)
-    return [*found, _difference_table(differences)] if differences else found
+    return [*tables, _difference_table(differences)] if differences else tables
 
 
 def as_markdown(tables: Sequence[Table]) -> str:
@@ -114,15 +114,15 @@ def _by_quantity(rows: Sequence[dict[str, Any]], titles: Mapping[str, str], publ
     """A table for each quantity, in the layout of the paper, whose figures may stand in brackets."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
-    found = {(row["dataset"], row["model"]): row for row in rows}
+    by_name = {(row["dataset"], row["model"]): row for row in rows}
     tables = []
     for quantity, title in titles.items():
         body = [
-            (name, *(_cell(found.get((name, model)), quantity, published) for model in models))
+            (name, *(_cell(by_name.get((name, model)), quantity, published) for model in models))
             for name in datasets
         ]
         if len(datasets) > 1:
-            means = (_mean([found[name, model] for name in datasets], quantity) for model in models)
+            means = (_mean([by_name[name, model] for name in datasets], quantity) for model in models)
             body.append(("mean", *means))
         tables.append(Table(quantity, title, ("", *models), tuple(body)))
     return tables
@@ -218,9 +218,7 @@ def _number(value: float, quantity: str) -> str:
 
 def _published(dataset: str, model: str, quantity: str) -> str | None:
     """The paper's figure, where it is of the same data."""
-    names = [
-        name for name, known in PUBLISHED_DATASETS.items() if known.local == dataset and known.comparable
-    ]
+    names = [name for name, one in PUBLISHED_DATASETS.items() if one.local == dataset and one.comparable]
     if not names or model not in PUBLISHED_METHODS or quantity not in PUBLISHED_QUANTITIES:
         return None
     return printed(names[0], model, quantity)

@@ -1,7 +1,7 @@
 """What `opgrow bench speed` runs inside the library: kernels, searches and tuning steps, ready to be timed.
 
-`opgrow bench speed --against` runs the same work in an earlier commit; ``earlier_workloads.py`` has it for
-commits that do not have this file.
+`opgrow bench speed --against` runs the same work in an earlier commit; for
+commits without this file, it is in ``earlier_workloads.py``.
 """
 
 from __future__ import annotations

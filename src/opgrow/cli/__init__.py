@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from opgrow.cli.bench import app as bench_app
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
 from opgrow.cli.export import export
@@ -53,13 +54,7 @@ app.command()(evaluate)
 app.command()(inspect)
 app.command()(export)
 app.command()(report)
-
-try:
-    from opgrow.bench import app as bench_app
-except ImportError:  # an installation without the experiments
-    pass
-else:
-    app.add_typer(bench_app, name="bench")
+app.add_typer(bench_app, name="bench")
 
 
 def main() -> None:

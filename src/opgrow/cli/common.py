@@ -150,10 +150,9 @@ def class_codes(values: np.ndarray, classes: np.ndarray, target: str) -> np.ndar
 
 def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | None) -> Table:
     """A table for a model: text where the model expects text, even if the file has digits only there."""
-    from opgrow.cli.training_table import text_columns
     from opgrow.rows.tables import read_table
 
-    text = [] if model.encoder is None else text_columns(model.encoder)
+    text = [] if model.encoder is None else model.encoder.text_columns
     return read_table(path, header=header, decimal=decimal, text=text)
 
 
@@ -162,17 +161,17 @@ def notes(quiet: bool = False) -> Iterator[list[str]]:
     """Print warnings about rows as notes, if what is done with these succeeds; yields a list of the notes."""
     from opgrow.common.errors import RangeWarning, TableWarning
 
-    said: list[str] = []
+    lines: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
         for category in (RangeWarning, TableWarning):
             warnings.simplefilter("always", category)
-        yield said
+        yield lines
     for warning in heard:
         if issubclass(warning.category, RangeWarning | TableWarning):
-            said += [str(warning.message)] * (str(warning.message) not in said)
+            lines += [str(warning.message)] * (str(warning.message) not in lines)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    for line in [] if quiet else said:
+    for line in [] if quiet else lines:
         typer.echo(f"note: {printable(line)}", err=True)
 
 
@@ -203,12 +202,12 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
     return np.column_stack(list(table.columns.values()))
 
 
-def _warn_of_others(table: Table, known: list[str], target: str) -> None:
+def _warn_of_others(table: Table, used: list[str], target: str) -> None:
     """Name the columns that a model has no use for."""
     from opgrow.common.errors import TableWarning
     from opgrow.rows.tables.table import listed
 
-    others = [name for name in table.names if name not in {*known, target}]
+    others = [name for name in table.names if name not in {*used, target}]
     if others:
         are = (
             "1 column that fit did not use is"
@@ -257,9 +256,9 @@ def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> di
     return number_scores(values, predicted)
 
 
-def scores_text(found: dict[str, float]) -> str:
+def scores_text(values: dict[str, float]) -> str:
     """Scores in a line."""
     names = {"r2": "R2", "mae": "MAE", "rmse": "RMSE", "macro_f1": "macro F1"}
     return ", ".join(
-        f"{names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in found.items()
+        f"{names.get(name, name.replace('_', ' '))} {value:.4g}" for name, value in values.items()
     )

@@ -1,4 +1,4 @@
-"""What ``opgrow fit`` found out by itself, each with the option that says otherwise."""
+"""What ``opgrow fit`` decided about a table, each decision with the option that changes it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,36 @@ if TYPE_CHECKING:
 
     from opgrow.rows.tables import Table, TableEncoder
 
-__all__ = ["Decision", "SayDecisions", "column_decisions", "file_decision", "target_decisions"]
+__all__ = [
+    "Decision",
+    "PrintDecisions",
+    "column_decisions",
+    "file_decision",
+    "print_decisions",
+    "target_decisions",
+]
 
 #: A label and a line.
 Decision = tuple[str, str]
 
 
-class SayDecisions(Callback):
-    """Prints decisions when growth begins: a fit that ends in an error before that prints the error alone."""
+class PrintDecisions(Callback):
+    """Prints decisions when growth begins: a fit that fails before that prints its error alone."""
 
     def __init__(self, decisions: Sequence[Decision]) -> None:
         self.decisions = decisions
 
     def on_fit_start(self, event: FitStarted) -> None:
         """Print them."""
-        console = common.console()
-        for label, line in self.decisions:
-            console.print(f"{label:<10} {line}", soft_wrap=True)
-        console.print()
+        print_decisions(self.decisions)
+
+
+def print_decisions(decisions: Sequence[Decision]) -> None:
+    """Print a line for each decision, and an empty one."""
+    console = common.console()
+    for label, line in decisions:
+        console.print(f"{label:<10} {line}", soft_wrap=True)
+    console.print()
 
 
 def file_decision(table: Table) -> Decision:
@@ -57,10 +69,8 @@ def target_decisions(name: str, values: np.ndarray, task: str, reason: str | Non
             notes.append(f"{of} a single row, which no other row can confirm")
         strays = np.isnan(as_numbers(values)) if values.dtype == object else np.zeros(1, bool)
         if 0 < strays.sum() <= len(values) / 2:
-            found = (
-                f"{strays.sum():,} of {len(values):,} values are no numbers, such as {values[strays][0]!r}"
-            )
-            notes.append(f"{name!r} is text, because {found}: leave these rows out for a regression")
+            some = f"{strays.sum():,} of {len(values):,} values are no numbers, such as {values[strays][0]!r}"
+            notes.append(f"{name!r} is text, because {some}: leave these rows out for a regression")
     why = "as --task says" if reason is None else f"because {reason}"
     other = "regression" if task == "classification" else "classification"
     otherwise = "" if values.dtype == object else f" (otherwise: --task {other})"

@@ -1,4 +1,4 @@
-"""``opgrow demo``: grow a network on data that comes along, beside two models that everybody knows."""
+"""``opgrow demo``: grow a network on a bundled data set, beside two models that everybody knows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _compare(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
+    from opgrow.estimators import HeMLGOPClassifier, HeMLGOPRegressor
     from opgrow.estimators.listeners.progress import Progress
 
     classes = task == "classification"

@@ -105,11 +105,12 @@ def export(
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
     is measured and printed; of C also the sizes, if there is a compiler.
     """
-    from opgrow.estimators.files import check_writable, read
+    from opgrow.common.atomic import check_writable
+    from opgrow.estimators.files import read
 
     to = _format_of(to, output)
     written = _FORMATS[to]
-    given = {
+    all_options = {
         "float16": float16 or None,
         "input_type": input_type,
         "name": name,
@@ -118,7 +119,7 @@ def export(
         "calibration": calibration,
         "min_agreement": min_agreement,
     }
-    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
+    options: dict[str, Any] = {option: value for option, value in all_options.items() if value is not None}
     strange = next((name for name in options if name not in written.options), None)
     if strange is not None:
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
@@ -134,14 +135,16 @@ def export(
     _report(model, loaded, to, target, more, as_json)
 
 
-def _format_of(given: Format | None, output: Path | None) -> Format:
+def _format_of(wanted: Format | None, output: Path | None) -> Format:
     """The format that is asked for, or the one that the output's name ends like."""
     if output is None:
-        return given or Format.onnx
-    for form, known in _FORMATS.items():
-        if output.suffix.lower() == known.suffix and given in (None, form):
+        return wanted or Format.onnx
+    for form, written in _FORMATS.items():
+        if output.suffix.lower() == written.suffix and wanted in (None, form):
             return form
-    suffixes = " or ".join(repr(known.suffix) for form, known in _FORMATS.items() if given in (None, form))
+    suffixes = " or ".join(
+        repr(written.suffix) for form, written in _FORMATS.items() if wanted in (None, form)
+    )
     raise ValueError(f"The output must end in {suffixes}, got {output.name!r}.")
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opgrow.cli import common
+from opgrow.cli.checkpoint_folder import saved_on_signals
+from opgrow.cli.training_table import split_names
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from opgrow.cli.outcome import Outcome
+    from opgrow.cli.fit_request import FitRequest
     from opgrow.estimators.files import ModelFile
     from opgrow.rows.chunks import Source
 
@@ -22,57 +24,55 @@ __all__ = ["fit_folder", "model_inputs", "prediction_lines", "targets"]
 _SCORED_ROWS = 100_000
 
 
-def fit_folder(
-    folder: Path,
-    target: str | None,
-    cls_of: Any,
-    task: str,
-    drop: list[str],
-    settings: dict[str, Any],
-    paper: str | None,
-    shown: tuple[bool, bool],
-) -> Outcome:
-    """Fit an estimator on a folder.
-
-    ``cls_of`` gives its class for a task, and complains of ``settings`` that it does not have. ``shown`` are
-    progress, and what was decided.
-    """
-    from opgrow.cli.decisions import SayDecisions, target_decisions
+def fit_folder(request: FitRequest) -> None:
+    """Fit an estimator on a folder and write the model."""
+    from opgrow.cli.decisions import PrintDecisions, target_decisions
     from opgrow.cli.outcome import HeldOut, Outcome
     from opgrow.distributed.launch import fit_shares, is_first
+    from opgrow.estimators.files import save
     from opgrow.estimators.listeners.progress import Progress
-    from opgrow.rows.tables import guess_task
+    from opgrow.growth.checkpoints import clear
     from opgrow.rows.tables.table import as_column
 
-    source, name = _opened(folder, target, drop)
+    source, name = _opened(request.data, request.target, request.drop)
     first = source.read(0).y
     if first is None:
-        raise ValueError(f"{str(folder)!r} holds no targets: expected an array 'y' beside 'X'.")
-    guess = guess_task(first) if task == "auto" else None
-    chosen = task if guess is None else guess.task
-    reason = None if guess is None else f"in the first {len(first):,} rows {guess.reason}"
-    found = [
-        ("table", f"{source.n_rows:,} rows, {source.n_features:,} columns of numbers (otherwise: --drop)"),
-        *target_decisions(name, as_column(first, name), chosen, reason),
-    ]
-    cls = cls_of(chosen)
-    estimator = cls(**settings) if paper is None else cls.paper(paper, **settings)
+        raise ValueError(f"{str(request.data)!r} holds no targets: expected an array 'y' beside 'X'.")
+    task, reason = _task(request.task, first)
+    request.check_parameters(task)
+    size = f"{source.n_rows:,} rows, {source.n_features:,} columns of numbers (otherwise: --drop)"
+    decisions = [("table", size), *target_decisions(name, as_column(first, name), task, reason)]
+    estimator = request.estimator(task)
     started = time.perf_counter()
-    rest = HeldOut()
-    with Progress() as progress:
-        listeners = [rest, *[SayDecisions(found)] * shown[1], *[progress] * shown[0]]
-        estimator.set_params(callbacks=listeners)
+    held_out = HeldOut()
+    with Progress() as progress, saved_on_signals(request.folder):
+        shown = [PrintDecisions(decisions)] * request.prints_decisions + [progress] * request.shows_progress
+        estimator.set_params(callbacks=[held_out, *shown])
         fit_shares(estimator, source)
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
-    outcome = Outcome(estimator, chosen, name, source.n_rows, seconds, found)
-    if is_first():
-        outcome.scores["training"] = _scores(estimator, source, name)
-        outcome.add_held_out(rest)
-    return outcome
+    if not is_first():
+        return
+    save(estimator, request.output, target=name)  # first of all: what follows may fail
+    outcome = Outcome(estimator, task, name, source.n_rows, seconds, decisions)
+    outcome.scores["training"] = _scores(estimator, source, name)
+    outcome.add_held_out(held_out)
+    if request.folder is not None:
+        clear(request.folder)
+    request.announce(outcome)
 
 
-def _opened(folder: Path, target: str | None, drop: list[str]) -> tuple[Source, str]:
+def _task(task: str, first: np.ndarray) -> tuple[str, str | None]:
+    """What to predict and why, from the targets of the first chunk where it is not said."""
+    from opgrow.rows.tables import guess_task
+
+    if task != "auto":
+        return task, None
+    guess = guess_task(first)
+    return guess.task, f"in the first {len(first):,} rows {guess.reason}"
+
+
+def _opened(folder: Path, target: str | None, drop: Sequence[str]) -> tuple[Source, str]:
     from opgrow.rows.chunks import open_source
 
     if not any(folder.rglob("*.parquet")):
@@ -82,7 +82,7 @@ def _opened(folder: Path, target: str | None, drop: list[str]) -> tuple[Source, 
     name = "target" if target is None else target
     columns = None
     if drop:
-        names = [part.strip() for item in drop for part in item.split(",") if part.strip()]
+        names = [name for item in drop for name in split_names(item)]
         everything = open_source(folder, name).feature_names or []
         unknown = next((n for n in names if n not in everything), None)
         if unknown is not None:
@@ -110,9 +110,9 @@ def model_inputs(model: ModelFile, folder: Path) -> Source:
     from opgrow.rows.chunks import from_chunks, open_source
     from opgrow.rows.tables import Table
 
-    known = getattr(model.estimator, "feature_names_in_", None)
+    names = getattr(model.estimator, "feature_names_in_", None)
     parquet = any(folder.rglob("*.parquet"))
-    columns = known.tolist() if known is not None and model.encoder is None and parquet else None
+    columns = names.tolist() if names is not None and model.encoder is None and parquet else None
     source = open_source(folder, None, columns)
 
     def chunk(number: int) -> tuple[np.ndarray]:

@@ -1,4 +1,4 @@
-"""What ``opgrow fit`` says when it is done: the network, how good it is and on which rows."""
+"""What ``opgrow fit`` prints when it is done: the network, how good it is and on which rows."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ class Outcome:
         console.print()
         console.print(repr(self.estimator.network_), soft_wrap=True)
         console.print()
-        for part, found in self.scores.items():
+        for part, values in self.scores.items():
             rows = f" ({self.held_out})" if part == "held_out" else ""
-            console.print(f"{part.replace('_', ' '):<10} {common.scores_text(found)}{rows}", soft_wrap=True)
+            console.print(f"{part.replace('_', ' '):<10} {common.scores_text(values)}{rows}", soft_wrap=True)
         console.print(f"saved to   {output}", soft_wrap=True)
         if report is not None:
             console.print(f"report     {report}", soft_wrap=True)

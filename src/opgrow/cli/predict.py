@@ -1,4 +1,4 @@
-"""``opgrow predict`` and ``opgrow evaluate``: a model file meets a table file."""
+"""``opgrow predict`` and ``opgrow evaluate``: a model file is applied to a table file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def predict(
     Writes CSV with a column 'prediction', in the order of the rows. Further columns of the table are ignored;
     these, and rows with categories that the model does not know, are counted on standard error.
     """
-    from opgrow.estimators.files import check_writable, read, write_atomically
+    from opgrow.common.atomic import check_writable, write_atomically
+    from opgrow.estimators.files import read
 
     if output != "-":
         check_writable(output)
@@ -96,15 +97,15 @@ def evaluate(
         _refuse_for_folders(header, decimal)
         name, values = targets(data, target or loaded.target)
         x: Any = model_inputs(loaded, data)
-        found = common.scores(loaded.estimator, x, values, name)
-        _show(model, data, name, x.n_rows, found, as_json)
+        scores = common.scores(loaded.estimator, x, values, name)
+        _show(model, data, name, x.n_rows, scores, as_json)
         return
     with common.notes():
         table = common.read_for(loaded, data, header, decimal)
         name, values = common.target_column(table, target or loaded.target, repr(str(data)))
         x = common.inputs(loaded, table, name)
-        found = common.scores(loaded.estimator, x, values, name)
-    _show(model, data, name, len(x), found, as_json)
+        scores = common.scores(loaded.estimator, x, values, name)
+    _show(model, data, name, len(x), scores, as_json)
 
 
 def _refuse_for_folders(header: bool | None, decimal: str | None) -> None:
@@ -112,13 +113,13 @@ def _refuse_for_folders(header: bool | None, decimal: str | None) -> None:
         raise ValueError("--header and --decimal concern CSV files, and a folder has none.")
 
 
-def _show(model: Path, data: Path, name: str, n_rows: int, found: dict[str, float], as_json: bool) -> None:
+def _show(model: Path, data: Path, name: str, n_rows: int, scores: dict[str, float], as_json: bool) -> None:
     if as_json:
         common.print_json(
-            {"model": str(model), "data": str(data), "target": name, "rows": n_rows, "scores": found}
+            {"model": str(model), "data": str(data), "target": name, "rows": n_rows, "scores": scores}
         )
     else:
-        common.console().print(f"{n_rows} rows: {common.scores_text(found)}", soft_wrap=True)
+        common.console().print(f"{n_rows} rows: {common.scores_text(scores)}", soft_wrap=True)
 
 
 def _rows(model: ModelFile, x: np.ndarray, proba: bool) -> list[list[Any]]:

@@ -40,7 +40,8 @@ def report(
     The page is one file that needs no network. A model file keeps no curves of tuning; 'opgrow fit --report'
     shows them.
     """
-    from opgrow.estimators.files import check_writable, read
+    from opgrow.common.atomic import check_writable
+    from opgrow.estimators.files import read
     from opgrow.report import write_report
 
     page = model.with_suffix(".html") if output is None else output
@@ -50,13 +51,13 @@ def report(
         common.refuse_to_replace(data, page, "the table")
     common.require_suffix(page, ".html", "A report")
     loaded = read(model)
-    x, y, found, name = None, None, None, target or loaded.target
+    x, y, scores, name = None, None, None, target or loaded.target
     if data is not None:
         with common.notes():
             table = common.read_for(loaded, data, header, decimal)
             name, values = common.target_column(table, name, repr(str(data)))
             x = common.inputs(loaded, table, name)
-            found = common.scores(loaded.estimator, x, values, name)
+            scores = common.scores(loaded.estimator, x, values, name)
         y = true_values(loaded.estimator, values, name)
     elif target is not None:
         raise ValueError("--target names a column of a table, and no table was given.")
@@ -78,11 +79,11 @@ def report(
                 "output": str(page),
                 "bytes": page.stat().st_size,
                 "rows": None if x is None else len(x),
-                "scores": found,
+                "scores": scores,
             }
         )
     else:
-        about = "" if found is None else f": {common.scores_text(found)}"
+        about = "" if scores is None else f": {common.scores_text(scores)}"
         common.console().print(f"report written to {page}{about}", soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a training table as ``opgrow fit`` is told of them: columns to drop, inputs and the target."""
+"""The parts of a training table: inputs, target, and the columns that ``opgrow fit`` is to drop."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from opgrow.cli import common
 
 if TYPE_CHECKING:
-    from opgrow.rows.tables import Table, TableEncoder
+    from opgrow.rows.tables import Table
 
-__all__ = ["column_names", "features", "same_labels", "split_names", "target_values", "text_columns"]
+__all__ = ["column_names", "features", "same_labels", "split_names", "target_values"]
 
 
 def split_names(item: str) -> list[str]:
@@ -22,13 +22,6 @@ def column_names(table: Table, items: list[str]) -> list[str]:
     names = [name for item in items for name in ([item] if item in table.columns else split_names(item))]
     table.select(names)  # which says what it does not know
     return list(dict.fromkeys(names))
-
-
-def text_columns(encoder: TableEncoder) -> list[str]:
-    """Columns that an encoder takes as text."""
-    from opgrow.rows.tables.columns import TextColumn
-
-    return [column.name for column in encoder.columns_ if isinstance(column, TextColumn)]
 
 
 def features(table: Table, target: str, drop: list[str]) -> Table:
@@ -53,7 +46,11 @@ def target_values(values: Any, task: str, name: str, as_text: bool = False) -> A
                 f"The target {name!r} holds dates or times, such as {date!r}: turn it into numbers for a "
                 f"regression, or say --text {name} if these are classes."
             )
-        return common.labels(values, name)
+        labels = common.labels(values, name)
+        if (labels == labels[0]).all():
+            only = labels.tolist()[0]
+            raise ValueError(f"The target {name!r} needs at least 2 classes, got 1 class: {only!r}.")
+        return labels
     if values.dtype == object:
         raise ValueError(f"The target {name!r} holds text, such as {values[0]!r}: regression needs numbers.")
     return values

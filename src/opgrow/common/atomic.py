@@ -1,9 +1,9 @@
-"""Writing files so that nothing is lost: whoever looks sees the old file or the new one, never parts of them.
+"""Writing files so that nothing is lost: a reader sees the old file or the new one, never parts of them.
 
 A file is written beside its place, flushed to the disk, and moved there when it is complete; then the folder
-is flushed, so that the move survives a loss of power. Whatever goes wrong before the move, be it a full disk
-or an interruption, leaves what was there untouched and nothing beside it. Everything that this package saves
-is saved by `write_atomically` or, where several files belong together, by `write_together`.
+is flushed, so that the move survives a loss of power. Whatever goes wrong before the move, such as a full
+disk or an interruption, the old file stays as it was and no other file is left behind. Everything that this
+package saves is saved by `write_atomically` or, where several files belong together, by `write_together`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def write_together(contents: Mapping[str | os.PathLike[str], Content]) -> None:
         check_writable(target)
     beside: list[Path] = []
     moved: list[Path] = []
-    kept: dict[Path, Path] = {}
+    former: dict[Path, Path] = {}
     try:
         parts = {target: _write_beside(target, content, beside) for target, content in targets.items()}
         if len(targets) > 1:  # a single file needs no way back
-            kept = {target: _keep(target, beside) for target in targets if target.exists()}
+            former = {target: _keep(target, beside) for target in targets if target.exists()}
         for target, part in parts.items():
             moved.append(target)  # before the move: an interruption may come right after it
             with _named(target):
                 os.replace(part, target)
     except BaseException:
         for target in moved if len(targets) > 1 else ():
-            _put_back(target, kept.get(target), parts[target])
+            _put_back(target, former.get(target), parts[target])
         raise
     finally:
         for file in beside:
@@ -132,15 +132,15 @@ def _keep(target: Path, beside: list[Path]) -> Path:
     return name
 
 
-def _put_back(target: Path, kept: Path | None, part: Path) -> None:
+def _put_back(target: Path, former: Path | None, part: Path) -> None:
     """Undo a move; one that has not happened, as its part is still there, needs nothing."""
     if part.exists():
         return
     with suppress(OSError):
-        if kept is None:
+        if former is None:
             target.unlink()
         else:
-            os.replace(kept, target)
+            os.replace(former, target)
 
 
 def _flush_folder(folder: Path) -> None:

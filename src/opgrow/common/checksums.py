@@ -1,9 +1,9 @@
-"""Checksums: a file that was damaged after it was written is found out before anything in it is used.
+"""Checksums: a file that was damaged after it was written is detected before anything in it is used.
 
 A file of this package is a JSON object as text, and tensors. Its checksum is the last field of the object and
 covers the rest of the text, the name, data type, shape and bytes of every tensor, and, where it matters, the
-place that the file belongs to. It finds accidents, not forgeries: whoever can write a file can also write its
-checksum.
+place that the file belongs to. It detects accidents, not forgeries: anyone who can write a file can also
+write its checksum.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def is_sealed(text: str) -> bool:
 
 def check_seal(text: str, tensors: Iterable[Tensor], place: str = "") -> None:
     """Refuse a text without checksum, or with one that is not that of the text, the tensors and the place."""
-    found = _SEAL.search(text)
-    if found is None:
+    match = _SEAL.search(text)
+    if match is None:
         raise ValueError("it has no checksum")
-    if _checksum(text[: found.start()] + "}", tensors, place) != found[1]:
+    if _checksum(text[: match.start()] + "}", tensors, place) != match[1]:
         raise ValueError("its content does not match its checksum")
 
 

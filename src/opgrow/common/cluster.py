@@ -38,4 +38,4 @@ def spread(
         if ended():
             yield from [None] * len(some)
         else:
-            yield from Parallel()(delayed(function)(*given) for given in some)
+            yield from Parallel()(delayed(function)(*arguments) for arguments in some)

@@ -1,4 +1,4 @@
-"""Errors and warnings of this package's own."""
+"""The errors and warnings that this package defines."""
 
 from __future__ import annotations
 

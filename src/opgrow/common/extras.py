@@ -1,4 +1,4 @@
-"""Packages that are not always installed, and the sentences that say which extra brings them."""
+"""Packages that are not always installed, and the sentences that say which extra installs them."""
 
 from __future__ import annotations
 

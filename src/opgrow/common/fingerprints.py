@@ -1,4 +1,4 @@
-"""What tells an array from another: its shape, its type and a digest of its values."""
+"""Fingerprints of arrays: their shape, their type and a digest of their values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Signals that end a fit: what is under way is saved first.
+"""Signals that end a fit: its progress is saved first.
 
-The first SIGINT or SIGTERM asks, and growth answers at its next epoch, candidate or step; the same signal
-again does not wait. (torchrun hands Ctrl-C on as SIGTERM, after the SIGINT that the terminal has sent.)
+The first SIGINT or SIGTERM asks growth to stop at its next epoch, candidate or step; the same signal again
+stops it at once. (torchrun hands Ctrl-C on as SIGTERM, after the SIGINT that the terminal has sent.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the system says of memory: how much this process has, has had, and could still take."""
+"""Memory, as the system reports it: what this process uses, has used at most, and could still use."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def peak_bytes() -> int | None:
 
 def available_bytes() -> int | None:
     """What this process could still take: of the machine's memory, and of a container's that it is in."""
-    found = [size for size in (_of_machine(), _of_container()) if size is not None]
-    return min(found, default=None)
+    limits = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return min(limits, default=None)
 
 
 def _of_machine() -> int | None:

@@ -1,7 +1,7 @@
 """What fits share with the process they run in: settings of torch, threads, and locks.
 
 Fits run at the same time in threads, and processes fork while they do. A child has only the thread that
-forked: a lock that another one held would stay closed for ever, and OpenMP would wait for threads that are
+forked: a lock that another thread held would stay locked for ever, and OpenMP would wait for threads that are
 gone, at the first operation that torch spreads over several.
 """
 

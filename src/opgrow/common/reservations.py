@@ -1,8 +1,8 @@
-"""What the fits of a process may keep in memory only to save time.
+"""How much the fits of a process may keep in memory only to save time.
 
 A search is quicker if the features of its first pass are still there in the second. Many searches at the same
-time, in threads of one fit or of several, keep no more than a bound altogether; what does not fit is computed
-again, with the same results.
+time, in threads of one fit or of several, together keep no more than a fixed number of bytes; what does not
+fit is computed again, with the same results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Names and labels come from data, and data from anywhere: what must not reach a terminal or a page as it is.
+"""Cleaning text that comes from data before it reaches a terminal or a page.
 
-Control characters move the cursor, change the title of a window or end a line that was not to end; marks that
-override the direction of writing show a text in another order than it has.
+Names and labels can come from anywhere. Control characters move the cursor, change the title of a window or
+break lines; marks that override the direction of writing show a text in a different order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Work spread over a pool of Python threads; the engine releases the GIL.
 
 While a fit runs, BLAS and torch use one thread each, so that several fits in one process, or many processes
-on one machine, do not fight each other: their threads wait for each other by spinning, which under
+on one machine, do not compete: their threads wait for each other by spinning, which under
 contention makes a microsecond's work take a second.
 """
 

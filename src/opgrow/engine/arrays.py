@@ -1,4 +1,4 @@
-"""What is checked of arrays before they are handed to C, which checks nothing."""
+"""Checks of arrays before they are passed to C, which checks nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check(name: str, array: Any, shape: tuple[int | None, ...], dtype: Any = np.
         raise TypeError(f"{name} must be an array, got a {type(array).__name__}")
     fits = array.shape == shape or (
         len(shape) == array.ndim
-        and all(wanted in (None, given) for wanted, given in zip(shape, array.shape, strict=True))
+        and all(wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True))
     )
     if not fits or array.dtype != dtype or not array.flags.c_contiguous:
         wanted = tuple("any" if length is None else length for length in shape)

@@ -1,4 +1,4 @@
-"""Outputs as probabilities, and how confident logits should be."""
+"""Turning outputs into probabilities, and choosing how confident logits should be."""
 
 from __future__ import annotations
 

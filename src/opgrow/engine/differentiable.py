@@ -62,8 +62,8 @@ class _Features(torch.autograd.Function):
             leaves = ctx.saved_tensors
             out = reference.features(leaves[0], leaves[1], leaves[2], ctx.operator_set)
             chosen = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
-            found = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
-            return (*(next(found) if want else None for want in wanted), None)
+            gradients = iter(torch.autograd.grad(out, chosen, grad, create_graph=True))
+            return (*(next(gradients) if want else None for want in wanted), None)
         tensors = (*ctx.saved_tensors, grad)
         x, weight, bias, slope = (tensor.detach().contiguous().numpy() for tensor in tensors)
 

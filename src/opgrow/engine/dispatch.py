@@ -1,4 +1,4 @@
-"""The few operations on matrices that the search is made of, wherever the matrices are.
+"""The few matrix operations that the search consists of, on whichever device the matrices are.
 
 Arithmetic is the same for numpy arrays and torch tensors; what is not, or would depend on the processor, is
 an `Algebra`. On the host it is the engine's, whose results are the same on every processor. That of a device

@@ -24,7 +24,7 @@ class Evaluation:
     shape: Shape
     settings: Settings
     theta: np.ndarray
-    given: _Training
+    c_training: _Training
     scratch: np.ndarray
 
 
@@ -34,9 +34,9 @@ class EvaluationFunctions(Functions):
     def evaluation(self, shape: Shape, rows: Rows, settings: Settings, theta: np.ndarray) -> Evaluation:
         """Prepare calls for a candidate on some rows; its parameters must stay where they are."""
         check("theta", theta, (shape.n_parameters,))
-        given = structure(shape, rows, settings, 0)
-        size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(given)
-        return Evaluation(shape, settings, theta, given, room(size))
+        c_training = structure(shape, rows, settings, 0)
+        size = self._bind("evaluation_room", (_TRAINING,), INTEGER)(c_training)
+        return Evaluation(shape, settings, theta, c_training, room(size))
 
     def feature_sums(self, candidate: Evaluation, moments: np.ndarray, layer: int) -> np.ndarray:
         """Weighted sums (2, width) of a layer's features before its norm, and of their squares.
@@ -46,8 +46,8 @@ class EvaluationFunctions(Functions):
         check("moments", moments, (2, candidate.shape.n_neurons))
         sums = np.empty((2, int(candidate.shape.widths[layer])))
         call = self._bind("feature_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
-        given, theta, scratch = candidate.given, pointer(candidate.theta), pointer(candidate.scratch)
-        call(given, theta, pointer(moments), layer, pointer(sums), scratch)
+        theta, scratch = pointer(candidate.theta), pointer(candidate.scratch)
+        call(candidate.c_training, theta, pointer(moments), layer, pointer(sums), scratch)
         return sums
 
     def score_sums(self, candidate: Evaluation, moments: np.ndarray, criterion: str) -> np.ndarray:
@@ -57,5 +57,5 @@ class EvaluationFunctions(Functions):
         call = self._bind("score_sums", (_TRAINING, POINTER, POINTER, INTEGER, POINTER, POINTER))
         code, scratch = code_of("criterion", criterion, CRITERIA), pointer(candidate.scratch)
         theta = pointer(candidate.theta)
-        call(candidate.given, theta, pointer(moments), code, pointer(sums), scratch)
+        call(candidate.c_training, theta, pointer(moments), code, pointer(sums), scratch)
         return sums

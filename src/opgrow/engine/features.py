@@ -1,8 +1,8 @@
-"""How features of blocks and their gradients are computed.
+"""The features of blocks, computed from numpy arrays.
 
-`compiled_features` is for numpy arrays: by the engine in C, and for operators of users by torch.
-``differentiable`` is for tensors; ``reference`` is plain torch and serves everything, ``cuda`` is Triton for
-the built-in operators in float32.
+`compiled_features` uses the engine in C or, for operators that users have registered, torch. Features of
+torch tensors are in ``differentiable``; ``reference`` is plain torch and handles everything, and ``cuda`` is
+Triton for the built-in operators in float32.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base of the interface's parts: functions of the library, looked up once."""
+"""The base class of the interface to the engine: functions of the library, each looked up once."""
 
 from __future__ import annotations
 

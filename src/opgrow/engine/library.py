@@ -1,8 +1,8 @@
 """Finding the compiled library and the best instruction set in it.
 
 One library holds every function once for each instruction set. All of them give the same bits, so which one
-runs changes nothing but the time; ``OPGROW_ISA`` chooses another than the best, for tests, and
-``OPGROW_ENGINE`` names another file than the installed one.
+runs changes nothing but the time; ``OPGROW_ISA`` chooses a specific one, for tests, and
+``OPGROW_ENGINE`` names a file to use instead of the installed one.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Library:
 
     def isas(self) -> dict[str, bool]:
         """The instruction sets in the library, best first, and whether this processor knows them."""
-        found: dict[str, bool] = {}
-        while (name := self._handle.opgrow_engine_isa(len(found))) is not None:
-            found[name.decode()] = bool(self._handle.opgrow_engine_supported(len(found)))
-        return found
+        supported: dict[str, bool] = {}
+        while (name := self._handle.opgrow_engine_isa(len(supported))) is not None:
+            supported[name.decode()] = bool(self._handle.opgrow_engine_supported(len(supported)))
+        return supported
 
     def _choose(self, wanted: str | None) -> tuple[int, str]:
         isas = self.isas()

@@ -98,10 +98,10 @@ def _pack_block(block: BlockArrays, offset: int) -> tuple[list[int], list[np.nda
     padded = -(-n_neurons // _LANES) * _LANES
     mean, factor, shift = (_row(0, n_neurons) for _ in range(3))
     if block.norm == "batch":
-        found, variance, scale, moved = np.asarray(block.moments, np.float64)
+        center, variance, scale, addend = np.asarray(block.moments, np.float64)
         with np.errstate(all="ignore"):  # what is not finite shows in the outputs
             factor = _row(scale / np.sqrt(variance + block.epsilon), n_neurons)
-        mean, shift = _row(found, n_neurons), _row(moved, n_neurons)
+        mean, shift = _row(center, n_neurons), _row(addend, n_neurons)
     lanes = np.zeros((n_inputs, padded), np.float32)
     lanes[:, :n_neurons] = weight
     lanes = lanes.reshape(n_inputs, -1, _LANES).transpose(1, 0, 2)

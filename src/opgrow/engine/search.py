@@ -93,8 +93,8 @@ class SearchFunctions(Functions):
         arrays = [check(name, getattr(solved, name), shape) for name, shape in shapes.items()]
         base = check("base_whiten", solved.base_whiten, (p, p), np.float64) if leave_one_out else None
         places = (pointer(array) for array in (h, *data, *arrays, base))
-        given = ctypes.byref(_Solutions(*places, k, m, n, p, c, solved.total_weight))
+        solutions = ctypes.byref(_Solutions(*places, k, m, n, p, c, solved.total_weight))
         out = np.empty(k)
-        scratch = room(self._bind("search_scores_room", (POINTER,), INTEGER)(given))
-        self._bind("search_scores", (POINTER,) * 3)(given, pointer(out), pointer(scratch))
+        scratch = room(self._bind("search_scores_room", (POINTER,), INTEGER)(solutions))
+        self._bind("search_scores", (POINTER,) * 3)(solutions, pointer(out), pointer(scratch))
         return out

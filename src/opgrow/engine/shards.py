@@ -164,15 +164,15 @@ class ShardFunctions(Functions):
             np.empty((0, n), np.float32) for n in (n_inputs, shape.n_frozen, shape.n_outputs)
         )
         nothing = Rows(x, frozen, target, np.empty(0, np.float32))
-        moving = _State(
+        c_state = _State(
             *(pointer(array) for array in (state.theta, state.first, state.second)),
             *(state.step, state.skipped, 0.0, None),
         )
         scratch = room(int(shape.plan[:, 4].max(initial=1)))
         call = self._bind("train_update", (_TRAINING, _STATE, POINTER, ctypes.c_double, POINTER), INTEGER)
-        given = structure(shape, nothing, settings, 0)
-        taken = call(given, moving, pointer(gradient), float(rate), pointer(scratch))
-        state.step, state.skipped = moving.step, moving.skipped
+        c_training = structure(shape, nothing, settings, 0)
+        taken = call(c_training, c_state, pointer(gradient), float(rate), pointer(scratch))
+        state.step, state.skipped = c_state.step, c_state.skipped
         return bool(taken)
 
     def keep(

@@ -1,4 +1,4 @@
-"""Sums over rows and scores: all in a fixed order, without BLAS."""
+"""Sums over rows, and scores, all added in a fixed order and without BLAS."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def code_of(what: str, name: str, names: tuple[str, ...]) -> int:
 
 def _strides(name: str, array: Any) -> tuple[int, int]:
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype != np.float32:
-        given = (
+        what = (
             f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         )
-        raise ValueError(f"{name} must be a float32 matrix, got {given}")
+        raise ValueError(f"{name} must be a float32 matrix, got {what}")
     if any(stride % 4 or stride < 0 for stride in array.strides):
         raise ValueError(f"{name} must have strides of whole elements, got {array.strides} bytes")
     return array.strides[0] // 4, array.strides[1] // 4

@@ -189,15 +189,16 @@ def check_batches(bounds: np.ndarray, n_rows: int) -> int:
 class Epochs:
     """A candidate and the rows that it is trained on, prepared for many epochs; nothing is copied.
 
-    ``bounds``: batch b of an epoch is ``order[bounds[b]:bounds[b + 1]]``.
+    ``bounds``: batch b of an epoch is ``order[bounds[b]:bounds[b + 1]]``. ``c_training`` and ``c_state`` are
+    the structures that the C code reads and changes.
     """
 
     rows: Rows
     settings: Settings
     state: State
     bounds: np.ndarray
-    given: _Training
-    moving: _State
+    c_training: _Training
+    c_state: _State
     scratch: np.ndarray
 
 
@@ -209,14 +210,14 @@ class TrainingFunctions(Functions):
     ) -> Epochs:
         """Prepare epochs that change ``state``, whose arrays must stay where they are."""
         largest = check_batches(bounds, len(rows.x))
-        given = structure(shape, rows, settings, largest)
+        c_training = structure(shape, rows, settings, largest)
         check_state(shape, state)
-        moving = _State(
+        c_state = _State(
             *(pointer(array) for array in (state.theta, state.first, state.second)),
             *(state.step, state.skipped, 0.0, pointer(state.moments)),
         )
-        scratch = room(self._bind("train_room", (_TRAINING,), INTEGER)(given))
-        return Epochs(rows, settings, state, bounds, given, moving, scratch)
+        scratch = room(self._bind("train_room", (_TRAINING,), INTEGER)(c_training))
+        return Epochs(rows, settings, state, bounds, c_training, c_state, scratch)
 
     def train_epoch(self, epochs: Epochs, order: np.ndarray, rate: float, seed: int) -> None:
         """Train for one epoch, which takes the rows in the given order."""
@@ -227,15 +228,15 @@ class TrainingFunctions(Functions):
             raise ValueError(
                 f"order must name rows below {len(epochs.rows.x)}, got {order.min()} to {order.max()}"
             )
-        state, moving = epochs.state, epochs.moving
-        moving.step, moving.skipped = state.step, state.skipped
+        state, c_state = epochs.state, epochs.c_state
+        c_state.step, c_state.skipped = state.step, state.skipped
         call = self._bind(
             "train_epoch",
             (_TRAINING, _STATE, POINTER, POINTER, INTEGER, ctypes.c_double, ctypes.c_uint64, POINTER),
         )
         places = pointer(order), pointer(epochs.bounds), len(epochs.bounds) - 1
-        call(epochs.given, moving, *places, float(rate), int(seed), pointer(epochs.scratch))
-        state.step, state.skipped, state.loss = moving.step, moving.skipped, moving.loss
+        call(epochs.c_training, c_state, *places, float(rate), int(seed), pointer(epochs.scratch))
+        state.step, state.skipped, state.loss = c_state.step, c_state.skipped, c_state.loss
 
 
 def check_state(shape: Shape, state: State) -> None:

@@ -16,8 +16,8 @@ from typing import ClassVar, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..growth.events import GrowthStep
 from ..growth.loop import GrowthSettings, Method
+from ..growth.model import GrownModel
 from ..network import Network
 from ..rows.problem import Problem
 from .listeners.base import Callback
@@ -41,16 +41,10 @@ class NetworkSize:
         return cls(network.n_inputs, network.n_outputs, network.n_parameters())
 
 
-class GrowingEstimator(BaseEstimator, ABC, Generic[Settings]):
+class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
     """What classifiers and regressors of all families share."""
 
     _method: ClassVar[Method]
-    network_: Network
-    history_: list[GrowthStep]
-    loss_: str
-    n_features_in_: int
-    #: A few rows of the training data, by which exports measure themselves; None: not known.
-    sample_: np.ndarray | None = None
     # The parameters of every family.
     validation_fraction: float
     standardize: bool

@@ -21,7 +21,7 @@ from safetensors import numpy as safetensors_numpy
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from ..common.atomic import check_suffix, check_writable, write_atomically, write_together
+from ..common.atomic import check_suffix, check_writable, write_atomically
 from ..common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
 from ..network.tensors import to_tensors
 from ..rows.tables import TableEncoder
@@ -34,15 +34,11 @@ from .registry import ESTIMATORS
 
 __all__ = [
     "ModelFile",
-    "check_suffix",
-    "check_writable",
     "load",
     "packed",
     "read",
     "read_model",
     "save",
-    "write_atomically",
-    "write_together",
 ]
 
 #: The key of the JSON text in the metadata of the file.

@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 
 from ..common.checks import check_number, is_auto, is_integer, is_listed, is_number
 from ..growth.methods.pop import POPMethod, POPSettings
+from ..growth.model import criterion_of
 from ..operators import OperatorSet
 from ..rows.problem import Problem
 from ..training.scores import Loss
@@ -20,7 +21,7 @@ from .base import GrowingEstimator
 from .listeners import Callback
 from .parameters import Folder, RandomState, n_threads
 from .regressor import GrowingRegressor
-from .translation import criterion_of, fine_tuning_of, loss_of, sized_of, tuning_of
+from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["TEXTS", "LayerEstimator", "LayerRegressor"]
 

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from ..common.checks import check_integer, check_number
 from ..growth import methods
 from ..growth.methods.pln import PLNSettings
+from ..growth.model import criterion_of
 from ..training.settings import TuningSettings
 from .base import GrowingEstimator
 from .classifier import GrowingClassifier
@@ -19,7 +20,6 @@ from .listeners import Callback
 from .parameters import ClassWeight, Folder, RandomState, n_threads
 from .registry import listed
 from .regressor import GrowingRegressor
-from .translation import criterion_of
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 

@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 from ..common.version import __version__
 from ..growth.events import GrowthStep
 from ..growth.search import Candidate
+from ..growth.step_table import N_CANDIDATES
 from ..network import Block
 from ..operators import OperatorSet
 from .base import GrowingEstimator
@@ -29,10 +30,8 @@ from .record_format import (
     check_number_of_blocks,
 )
 
-__all__ = ["N_CANDIDATES", "describe"]
+__all__ = ["describe"]
 
-#: Candidates of each search that the file keeps, best first.
-N_CANDIDATES = 5
 #: Parameters that mean nothing elsewhere: no fit may write to a folder because a file says so.
 _OF_THIS_MACHINE = ("checkpoint_dir",)
 

@@ -18,13 +18,12 @@ from ..common.checks import (
     is_listed,
 )
 from ..common.team import current
-from ..training.scores import CRITERIA, Loss
+from ..training.scores import Loss
 from ..training.settings import Optimizer, TuningSettings
 
 __all__ = [
     "DecisionParameters",
     "TuningParameters",
-    "criterion_of",
     "dropouts_of",
     "fine_tuning_of",
     "loss_of",
@@ -54,13 +53,6 @@ class TuningParameters(DecisionParameters, Protocol):
     optimizer: Optimizer
     fine_tune_epochs: int
     fine_tune_learning_rate: float
-
-
-def criterion_of(p: DecisionParameters, classification: bool) -> str:
-    """What decides growth."""
-    criterion = ("brier" if classification else "loss") if is_auto(p.criterion) else p.criterion
-    check_choice("criterion", criterion, tuple(CRITERIA) if classification else ("loss",), auto=True)
-    return criterion
 
 
 def loss_of(p: TuningParameters, classification: bool) -> Loss:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..common.atomic import write_together
 from ..common.version import __version__
-from ..estimators.files import write_together
 from . import c_fixed_source, c_float, c_text
 from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
 from .c_header import header_source, labels_comment

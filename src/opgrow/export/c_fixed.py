@@ -77,20 +77,20 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     """Choose all formats from calibration rows (n, n_inputs) and round all constants to them."""
     ranges = find_ranges(program, rows, headroom)
     following = iter(ranges.steps)
-    found = [[next(following) for _ in layer] for layer in program.layers]
+    layer_ranges = [[next(following) for _ in layer] for layer in program.layers]
     last = next(following)
     digits = _digits(max(step.n_inputs for step in program.steps))
     bound = program.input_bound
     x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
     # Other rows than those for calibration have other largest features.
-    layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in found]
+    layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in layer_ranges]
     if program.broad and layer_bits:  # the head sees all layers as one
         shared = min(layer_bits)
         if program.head_sees_input:
             shared = x_bits = first = min(shared, first)
         layer_bits = [shared] * len(layer_bits)
     layers = []
-    for steps, layer, bits in zip(program.layers, found, layer_bits, strict=True):
+    for steps, layer, bits in zip(program.layers, layer_ranges, layer_bits, strict=True):
         layers.append(
             [_fixed_step(s, r, x_bits, bits, weights, digits) for s, r in zip(steps, layer, strict=True)]
         )
@@ -212,18 +212,18 @@ def _byte(bits: int) -> int:
 
 
 def _fixed_step(
-    step: Step, found: dict[str, float], x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
+    step: Step, ranges: dict[str, float], x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
 ) -> FixedStep:
     nodal = stated(step.operators.nodal_operator.fixed)
     activation = stated(step.operators.activation_operator.fixed)
-    psi_bits = _fitting(found["psi"], digits[0] - 1, nodal.digits)
-    pair_bits = _fitting(found["pair"], digits[1] - 1, 28)
+    psi_bits = _fitting(ranges["psi"], digits[0] - 1, nodal.digits)
+    pair_bits = _fitting(ranges["pair"], digits[1] - 1, 28)
     least, most = activation.input_bits
     # Twice as large in a head whose weights were enlarged to fill their range.
-    pooled_bits = max(least, _fitting(2 * found["pooled"], 29, most))
+    pooled_bits = max(least, _fitting(2 * ranges["pooled"], 29, most))
     after = activation.result_bits(pooled_bits)
     if step.unit:  # pooled values are kept in 16 bits, and then have 15 fractional ones
-        pooled_bits, after = _fitting(found["pooled"], 15, 24), activation.result_bits(15)
+        pooled_bits, after = _fitting(ranges["pooled"], 15, 24), activation.result_bits(15)
     limit = np.iinfo(weights).max
     bits, values = [], []
     for row in step.weight:

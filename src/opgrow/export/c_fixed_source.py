@@ -1,4 +1,4 @@
-"""The C source that computes in integers alone; `c_fixed` has found its formats and constants."""
+"""The C source that computes with integers only; its formats and constants come from `c_fixed`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
 from .c_fixed_operators import fixed_operators, pooled_call
+from .c_scores import ScoreText, public_functions
 from .program import Step
 
 __all__ = ["facts", "fixed_source"]
@@ -236,20 +237,9 @@ def _call(step: Step, place: str, source: str, target: str, head: bool) -> str:
     return f"{name}(&block_{place}, {source}, weights_{place}, neurons_{place}, {target});"
 
 
-_SCORES = """\
+_DECLARATIONS = """\
     int32_t largest;
     int64_t total = 0;
-    outputs(x, out);
-    largest = out[0];
-    for (int j = 1; j < {n}; j++) {{
-        largest = out[j] > largest ? out[j] : largest;
-    }}
-    for (int j = 0; j < {n}; j++) {{
-{share}        total += out[j];
-    }}
-    for (int j = 0; j < {n}; j++) {{
-        out[j] = (int32_t)((int64_t)out[j] * 65536 / total);
-    }}
 """
 _SOFTMAX = """\
         out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
@@ -274,16 +264,15 @@ int {name}_predict(const int32_t x[{upper}_N_INPUTS])
 
 
 def _public_functions(fixed: FixedProgram, name: str) -> str:
-    program = fixed.program
-    n, upper = program.n_outputs, name.upper()
-    body = "    outputs(x, out);\n"
-    if program.classes is not None:
-        # To the 20 fractional bits of exponents.
-        share = (_SHARE if program.loss == "mse" else _SOFTMAX).format(bits=fixed.head.out_bits - 20)
-        body = _SCORES.format(n=n, share=share)
-    signature = f"void {name}_scores(const int32_t x[{upper}_N_INPUTS],\n    int32_t out[{upper}_N_OUTPUTS])"
-    predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
-    return f"{signature}\n{{\n{body}}}\n{predict}"
+    positive = _SHARE if fixed.program.loss == "mse" else _SOFTMAX
+    scores = ScoreText(
+        "int32_t",
+        _DECLARATIONS,
+        positive.format(bits=fixed.head.out_bits - 20),  # to the 20 fractional bits of exponents
+        "out[j] = (int32_t)((int64_t)out[j] * 65536 / total);",
+        _PREDICT,
+    )
+    return public_functions(fixed.program, name, scores)
 
 
 _FLOAT = """\

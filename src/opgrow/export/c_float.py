@@ -1,7 +1,7 @@
 """The C source that computes in single precision, with weights as floats or as small integers.
 
-Weights stand neuron by neuron, and each neuron's constants side by side: the unit of its integer weights, its
-bias, and the scale and shift of its batch norm, whichever of these it has.
+Weights are stored neuron by neuron, and each neuron's constants side by side: the unit of its integer
+weights, its bias, and the scale and shift of its batch norm, whichever of these it has.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..operators import Activation
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_operators import activated, operator_functions, pool_function
+from .c_scores import ScoreText, public_functions
 from .program import Program, Step
 
 __all__ = ["facts", "float_source", "input_constants", "quantized"]
@@ -263,19 +264,8 @@ def _call(step: Step, place: str, source: str, target: str, scaled: bool) -> str
     return f"{_function_name(step)}({source}, {sizes}, weights_{place}{table}, {target});"
 
 
-_SCORES = """\
+_DECLARATIONS = """\
     float largest, total = 0.0f;
-    outputs(x, out);
-    largest = out[0];
-    for (int j = 1; j < {n}; j++) {{
-        largest = out[j] > largest ? out[j] : largest;
-    }}
-    for (int j = 0; j < {n}; j++) {{
-{share}        total += out[j];
-    }}
-    for (int j = 0; j < {n}; j++) {{
-        out[j] /= total;
-    }}
 """
 _SOFTMAX = """\
         out[j] = expf(out[j] - largest);
@@ -302,10 +292,6 @@ int {name}_predict(const float x[{upper}_N_INPUTS])
 
 
 def _public_functions(program: Program, name: str) -> str:
-    n, upper = program.n_outputs, name.upper()
-    body = "    outputs(x, out);\n"
-    if program.classes is not None:
-        body = _SCORES.format(n=n, share=_SHARE if program.loss == "mse" else _SOFTMAX)
-    signature = f"void {name}_scores(const float x[{upper}_N_INPUTS],\n    float out[{upper}_N_OUTPUTS])"
-    predict = _PREDICT.format(name=name, upper=upper, n=n) if program.classes is not None else ""
-    return f"{signature}\n{{\n{body}}}\n{predict}"
+    positive = _SHARE if program.loss == "mse" else _SOFTMAX
+    scores = ScoreText("float", _DECLARATIONS, positive, "out[j] /= total;", _PREDICT)
+    return public_functions(program, name, scores)

@@ -1,4 +1,4 @@
-"""What can be exported: one sentence about whatever cannot."""
+"""Checks of what can be exported; whatever cannot is refused with one sentence."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from ..growth.model import GrownModel
 from ..network import Block, Network
 from ..operators.kinds import check_facts
 
@@ -27,10 +28,8 @@ def check_exportable(estimator: Any, form: str) -> Network:
 
     ``form`` is "C", "C with integer arithmetic" or "ONNX".
     """
-    from ..estimators.base import GrowingEstimator
-
     name = type(estimator).__name__
-    if not isinstance(estimator, GrowingEstimator):
+    if not isinstance(estimator, GrownModel):
         hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
         raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
     if not hasattr(estimator, "network_"):

@@ -1,4 +1,4 @@
-"""A program that loses as little as possible to small integers, with the same outputs.
+"""Rescaling a program so that it loses as little as possible to small integers, with the same outputs.
 
 Features without batch norm (BLS, PMLP) may vary by a hundredth around a half: as 16-bit integers they have
 few digits, and the head has large weights for them that nearly cancel. Centred and scaled neuron by neuron,

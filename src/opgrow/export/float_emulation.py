@@ -1,7 +1,7 @@
 """What the float C of a program computes, in Python, in single precision.
 
 Additions and multiplications are done in the order of the C source and give the same numbers; exponentials,
-sines and the like are numpy's, whose last digit may be another than that of a C library.
+sines and the like are numpy's, whose last digit may differ from that of a C library.
 """
 
 from __future__ import annotations

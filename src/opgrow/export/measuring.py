@@ -1,4 +1,4 @@
-"""How an exported model compares with its estimator, measured when it is written.
+"""Measuring how well an exported model agrees with its estimator, before it is written.
 
 Classifiers are compared by their labels, and regressors by R2 between both predictions. Errors that have
 nothing to do with the targets lower a model's own R2 by no more than this R2 falls short of 1. The rows are
@@ -100,40 +100,40 @@ def expected_of(estimator: Any, calibration: Any) -> Expected | None:
     rows = np.asarray(rows, np.float64)
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(int))]
     outputs = estimator.network_.outputs(rows).astype(np.float64)
-    known = np.isfinite(outputs).all(axis=1)  # what the estimator refuses need not agree
-    if not known.any():
+    finite = np.isfinite(outputs).all(axis=1)  # what the estimator refuses need not agree
+    if not finite.any():
         raise ValueError("The calibration rows lead to values that are not finite: give typical inputs.")
     classification = hasattr(estimator, "classes_")
-    scores = probabilities(estimator.loss_, outputs[known]) if classification else outputs[known]
-    return Expected(rows[known], scores, classification)
+    scores = probabilities(estimator.loss_, outputs[finite]) if classification else outputs[finite]
+    return Expected(rows[finite], scores, classification)
 
 
 def not_measured(classification: bool, why: str) -> ExportCheck:
     return ExportCheck(0, None, None, None, why, classification)
 
 
-def compare(expected: Expected, found: np.ndarray, how: str) -> ExportCheck:
+def compare(expected: Expected, scores: np.ndarray, how: str) -> ExportCheck:
     """The scores of an export (n, n_outputs) beside those of the estimator."""
-    wanted, found = expected.scores, np.asarray(found, np.float64)
-    difference = np.abs(wanted - found)
+    wanted, scores = expected.scores, np.asarray(scores, np.float64)
+    difference = np.abs(wanted - scores)
     largest, mean = float(difference.max()), float(difference.mean())
     if expected.classification:
-        share = float(np.mean(wanted.argmax(axis=1) == found.argmax(axis=1)))
+        share = float(np.mean(wanted.argmax(axis=1) == scores.argmax(axis=1)))
     else:
-        share = min(_agreement(a, b) for a, b in zip(wanted.T, found.T, strict=True))
+        share = min(_agreement(a, b) for a, b in zip(wanted.T, scores.T, strict=True))
     if not np.isfinite(largest):
         share = 0.0
     return ExportCheck(len(wanted), share, largest, mean, how, expected.classification)
 
 
-def _agreement(wanted: np.ndarray, found: np.ndarray) -> float:
+def _agreement(wanted: np.ndarray, values: np.ndarray) -> float:
     """R2 of one output's values; a few that are far from all others cannot outweigh them."""
     low, high = np.quantile(wanted, [0.01, 0.99], method="inverted_cdf")
     width = high - low
     if not width > 1e-9 * max(abs(low), abs(high)):  # predictions that are all the same
-        return float(np.abs(wanted - found).max() <= 1e-3 * max(1e-9, abs(low), abs(high)))
-    wanted, found = (np.clip(values, low - width, high + width) for values in (wanted, found))
-    return float(1 - np.square(wanted - found).sum() / np.square(wanted - wanted.mean()).sum())
+        return float(np.abs(wanted - values).max() <= 1e-3 * max(1e-9, abs(low), abs(high)))
+    wanted, values = (np.clip(values, low - width, high + width) for values in (wanted, values))
+    return float(1 - np.square(wanted - values).sum() / np.square(wanted - wanted.mean()).sum())
 
 
 def regression_limit(least: float) -> float:

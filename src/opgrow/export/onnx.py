@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..common.atomic import check_suffix
+from ..common.atomic import check_suffix, write_atomically
 from ..common.checks import check_flag
 from ..common.extras import require
 from ..common.version import __version__
@@ -141,8 +141,6 @@ def export_onnx(
 
     import onnx
 
-    from ..estimators.files import write_atomically
-
     onnx.checker.check_model(model, full_check=True)
     check = _measured(model, expected_of(estimator, calibration), is_classifier(estimator), input_type)
     refuse(check, min_agreement, "The ONNX model", lambda: _remedy(float16, input_type))
@@ -162,8 +160,8 @@ def _measured(
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
-        found: Any = ReferenceEvaluator(model).run([output], x)
-        return compare(expected, found[0], "reference evaluator of onnx")
+        results: Any = ReferenceEvaluator(model).run([output], x)
+        return compare(expected, results[0], "reference evaluator of onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(
@@ -185,14 +183,14 @@ def _check_onnx() -> None:
     require("onnx", "Exporting to ONNX", "onnx")
 
 
-def _feature_names(estimator: Any, given: Sequence[str] | None) -> list[str] | None:
-    if given is None:
+def _feature_names(estimator: Any, names: Sequence[str] | None) -> list[str] | None:
+    if names is None:
         names = getattr(estimator, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
     n_inputs = estimator.network_.n_inputs
-    if len(given) != n_inputs:
-        raise ValueError(f"feature_names has {len(given)} names, and the model takes {n_inputs} features.")
-    return [str(name) for name in given]
+    if len(names) != n_inputs:
+        raise ValueError(f"feature_names has {len(names)} names, and the model takes {n_inputs} features.")
+    return [str(name) for name in names]
 
 
 # --- the model ---

@@ -64,11 +64,11 @@ class Graph:
         key = (array.dtype.str, array.shape, array.tobytes())
         if array.dtype == object:  # text, whose bytes are addresses
             key = ("text", array.shape, repr(array.tolist()).encode())
-        known = self.root._known
-        if key not in known:
-            known[key] = f"constant_{len(known)}"
-            self.root.initializers[known[key]] = numpy_helper.from_array(array, known[key])
-        return known[key]
+        names = self.root._known
+        if key not in names:
+            names[key] = f"constant_{len(names)}"
+            self.root.initializers[names[key]] = numpy_helper.from_array(array, names[key])
+        return names[key]
 
     def integers(self, *values: int) -> str:
         """A constant list of whole numbers: axes, bounds, shapes."""

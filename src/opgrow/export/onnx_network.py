@@ -1,10 +1,10 @@
-"""A network as ONNX nodes: from (N, n_inputs) to (N, n_outputs), before anything is made of the outputs.
+"""A network as ONNX nodes: from (N, n_inputs) to (N, n_outputs), without what turns outputs into labels.
 
 Where every block is a matrix product, the nodes are applied to all rows at once. Otherwise the rows go
 through the network in chunks (one ``Scan``), so that memory does not grow with rows x inputs x neurons; a
 chunk is never larger than the batch, and a single row costs nothing extra.
 
-Double precision stands where `Network` has it: input constants, for features whose mean is large and whose
+Double precision is used where `Network` uses it: input constants, for features whose mean is large and whose
 deviation is small, and a linear head, whose weights may be large and cancel. All else is float32.
 """
 

@@ -1,4 +1,4 @@
-"""How large everything inside a program gets on given rows, which is what fixed-point formats are made from.
+"""How large the values inside a program become on calibration rows: fixed-point formats are chosen by this.
 
 The rows go through the program in double precision, by the numpy formulas of the operators. A few rows that
 are far from all others, such as one with a sentinel for a missing value, do not count: a format that held
@@ -62,9 +62,9 @@ def find_ranges(program: Program, rows: np.ndarray, headroom: float = NARROW) ->
     parts: list[list[StepRange]] = []
     inputs = program.network_input(rows)
     for x in _chunks(program, inputs):
-        found: list[StepRange] = []
-        _run(program, x, found)
-        parts.append(found)
+        ranges: list[StepRange] = []
+        _run(program, x, ranges)
+        parts.append(ranges)
     steps = []
     for step in zip(*parts, strict=True):
         values = {name: np.concatenate([getattr(part, name) for part in step]) for name in headrooms}
@@ -87,18 +87,18 @@ def _chunks(program: Program, inputs: np.ndarray) -> list[np.ndarray]:
     return [inputs[start : start + size] for start in range(0, len(inputs), size)]
 
 
-def _run(program: Program, x: np.ndarray, found: list[StepRange]) -> list[np.ndarray]:
+def _run(program: Program, x: np.ndarray, ranges: list[StepRange]) -> list[np.ndarray]:
     outputs = [x] if program.head_sees_input else []
     layers = []
     for layer in program.layers:
-        x = np.concatenate([_apply(step, x[:, : step.n_inputs], found) for step in layer], axis=1)
+        x = np.concatenate([_apply(step, x[:, : step.n_inputs], ranges) for step in layer], axis=1)
         outputs.append(x)
         layers.append(x)
     seen = np.concatenate(outputs, axis=1) if program.broad and outputs else x
-    return [*layers, _apply(program.head, seen, found)]
+    return [*layers, _apply(program.head, seen, ranges)]
 
 
-def _apply(step: Step, x: np.ndarray, found: list[StepRange]) -> np.ndarray:
+def _apply(step: Step, x: np.ndarray, ranges: list[StepRange]) -> np.ndarray:
     nodal, pool, activation = step.operators.operators
     with np.errstate(all="ignore"):  # what is not finite shows in the ranges
         psi = stated(nodal.formula)(x[:, :, None], step.weight.T[None])
@@ -109,7 +109,7 @@ def _apply(step: Step, x: np.ndarray, found: list[StepRange]) -> np.ndarray:
         if step.scale is not None and step.shift is not None:
             out = out * step.scale + step.shift
         pair = psi[:, :-1] * psi[:, 1:]
-    found.append(StepRange(*(_largest(values) for values in (psi, pair, pooled, out))))
+    ranges.append(StepRange(*(_largest(values) for values in (psi, pair, pooled, out))))
     return out
 
 

@@ -4,8 +4,8 @@ Sizes and FLOPs follow the conventions that reproduce the paper's tables: a hidd
 where it has them, a bias and the scale and shift of its batch norm; the head has weights and biases. The
 constants that standardise the input are not counted.
 
-`opgrow.network.torch` has the same as torch modules, for those who want to differentiate a network, or to run
-it on a GPU.
+`opgrow.network.torch` offers the same networks as torch modules, which can be differentiated and run on a
+GPU.
 """
 
 from .blocks import NORM_EPSILON, NORMALIZATIONS, Block, Head, Layer, Linear, Norm

@@ -1,6 +1,6 @@
-"""Averages of networks that are grown apart: how rows are divided among them, and how they become one.
+"""Averages of networks that are grown separately: how rows are divided among them, and how they become one.
 
-Each network holds other rows back to decide its growth, so that together they learn from all of them. The
+Each network holds back different rows to decide its growth, so that together they learn from all of them. The
 mean of networks with one hidden layer below a linear head is itself such a network, with all their blocks
 side by side: it is saved, exported and read like any other.
 """
@@ -12,7 +12,8 @@ from copy import deepcopy
 
 import numpy as np
 
-from . import Layer, Linear, Network
+from .blocks import Layer, Linear
+from .network import Network
 
 __all__ = ["average", "fold_rows", "rows_between"]
 
@@ -27,14 +28,14 @@ def fold_rows(
     never held back.
     """
     n_folds = max(2, round(1 / fraction))
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    divisions: list[tuple[np.ndarray, np.ndarray]] = []
     fold = np.empty(n_rows, np.int64)
     for number in range(n_networks):
         if number % n_folds == 0:
             fold = _assign_folds(n_rows, n_folds, codes, rng)
         held = fold == number % n_folds
-        found.append((np.flatnonzero(~held), np.flatnonzero(held)))
-    return found
+        divisions.append((np.flatnonzero(~held), np.flatnonzero(held)))
+    return divisions
 
 
 def _assign_folds(

@@ -117,8 +117,8 @@ class Block:
         if self.normalization == "unit":
             operators = replace(operators, activation="identity")
         x, weight, bias = (np.asarray(array, np.float32) for array in (x, weight, bias))
-        found = compiled_features(x, weight, bias, operators, n_threads)
-        return self._activated(unit_rows(found)) if self.normalization == "unit" else found
+        features = compiled_features(x, weight, bias, operators, n_threads)
+        return self._activated(unit_rows(features)) if self.normalization == "unit" else features
 
     def _activated(self, z: np.ndarray) -> np.ndarray:
         activation = self.operator_set.activation_operator
@@ -154,8 +154,8 @@ class Block:
         return norm if self.has_bias else [*norm, "no bias"]
 
     def __repr__(self) -> str:
-        said = [str(self.n_inputs), str(self.n_neurons), str(self.operator_set), *self.remarks()]
-        return f"Block({', '.join(said)})"
+        parts = [str(self.n_inputs), str(self.n_neurons), str(self.operator_set), *self.remarks()]
+        return f"Block({', '.join(parts)})"
 
 
 class Linear:

@@ -1,19 +1,17 @@
-"""What a network computes with: as facts and arrays, to notice changes, for digests, and for the engine."""
+"""The contents of a network as facts and arrays: to notice changes, for digests, and for the engine."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
 from .blocks import NORM_EPSILON, Block, Head, Layer, Linear
-
-if TYPE_CHECKING:
-    from .network import Network
+from .structure import Structure
 
 __all__ = ["Layout", "digest_of"]
 
@@ -40,7 +38,7 @@ class Layout:
     network : what the engine predicts with; None where users' operators have to be computed by torch
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Structure) -> None:
         self._objects = _objects(network)
         arrays = [part for part in self._objects if isinstance(part, np.ndarray)]
         # Of an array with gaps between its values there is no view; such a network is laid out every time.
@@ -48,14 +46,14 @@ class Layout:
         self._values = b"".join(self._views) if len(self._views) == len(arrays) else None
         self.network = compile_network(network) if is_compilable(network) else None
 
-    def is_of(self, network: Network) -> bool:
+    def is_of(self, network: Structure) -> bool:
         """Whether the network is as it was when it was laid out."""
         now = _objects(network)
         same = len(now) == len(self._objects) and all(map(is_, now, self._objects))
         return same and b"".join(self._views) == self._values
 
 
-def _objects(network: Network) -> list[Any]:
+def _objects(network: Structure) -> list[Any]:
     """All that a network computes with, one after the other."""
     objects: list[Any] = [network.n_inputs, network.n_outputs, network.input_bound, network.broad]
     objects += [getattr(network, name) for name in _CONSTANTS]
@@ -73,7 +71,7 @@ def _objects(network: Network) -> list[Any]:
     return objects
 
 
-def _arrays(network: Network, facts: list[Any]) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(network: Structure, facts: list[Any]) -> Iterator[tuple[str, np.ndarray]]:
     for name in _CONSTANTS:
         array = getattr(network, name)
         if array is not None:
@@ -100,21 +98,21 @@ def _arrays(network: Network, facts: list[Any]) -> Iterator[tuple[str, np.ndarra
                     yield name, getattr(block.norm, name)
 
 
-def digest_of(network: Network) -> str:
+def digest_of(network: Structure) -> str:
     """SHA-256 of a network's content, the same on every machine, as 64 hexadecimal digits."""
     facts: list[Any] = [network.n_inputs, network.n_outputs, network.broad]
     if network.input_bound is not None:
         facts.append(float(network.input_bound).hex())
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in _arrays(network, facts):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         facts.append([name, little.dtype.str, list(little.shape)])
-        found.update(little.data)
-    found.update(repr(facts).encode())
-    return found.hexdigest()
+        digest.update(little.data)
+    digest.update(repr(facts).encode())
+    return digest.hexdigest()
 
 
-def is_compilable(network: Network) -> bool:
+def is_compilable(network: Structure) -> bool:
     """Whether the engine can compute all of a network: operators of users it cannot."""
     blocks = [block for layer in network.layers for block in layer]
     if isinstance(network.head, Block):
@@ -122,7 +120,7 @@ def is_compilable(network: Network) -> bool:
     return all(block.operator_set.codes is not None for block in blocks)
 
 
-def compile_network(network: Network) -> CompiledNetwork:
+def compile_network(network: Structure) -> CompiledNetwork:
     """A network laid out for the engine."""
     head = network.head
     scaled = network.output_mean is not None and network.output_scale is not None

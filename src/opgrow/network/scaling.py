@@ -6,8 +6,8 @@ centre nothing changes, and no value, however large, becomes more than ``bound``
 
 The centre and scale of a column are its mean and standard deviation, unless a few values far from all others
 decide these, such as a 999999 that stands for a gap: then they are its median and half the distance between
-its 16 % and 84 % quantiles, which for a normal distribution are the same. A column that never changes says
-nothing, and its scale is so large that it goes on saying nothing should it change later.
+its 16 % and 84 % quantiles, which for a normal distribution are the same. A column that never changes
+carries no information, and its scale is so large that it still carries none if it changes later.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def _quantiles(x: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
     shares = np.cumsum(weight[order], axis=0)
     total = shares[-1]
     columns = np.arange(x.shape[1])
-    found = []
+    quantiles = []
     for quantile in _QUANTILES:
         place = (shares < quantile * total * (1 - 1e-12)).sum(axis=0)
-        found.append(x[order[np.minimum(place, len(x) - 1), columns], columns])
-    return tuple(found)
+        quantiles.append(x[order[np.minimum(place, len(x) - 1), columns], columns])
+    return tuple(quantiles)

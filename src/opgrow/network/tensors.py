@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import Block, Linear
-from .network import Network
+from .structure import Structure
 
 __all__ = ["from_tensors", "to_tensors"]
 
@@ -23,7 +23,7 @@ _NORM = {"weight": "scale", "bias": "shift", "running_mean": "mean", "running_va
 _COUNT = "norm.num_batches_tracked"
 
 
-def to_tensors(network: Network) -> dict[str, np.ndarray]:
+def to_tensors(network: Structure) -> dict[str, np.ndarray]:
     """The arrays of a network by the names of their tensors."""
     tensors = {name: getattr(network, name) for name in (*_CONSTANTS, *_OPTIONAL)}
     tensors = {name: array for name, array in tensors.items() if array is not None}
@@ -37,7 +37,7 @@ def to_tensors(network: Network) -> dict[str, np.ndarray]:
     return {name: np.array(array, order="C") for name, array in tensors.items()}
 
 
-def from_tensors(network: Network, tensors: Mapping[str, np.ndarray]) -> None:
+def from_tensors(network: Structure, tensors: Mapping[str, np.ndarray]) -> None:
     """Give a network of the right shape its arrays: weights in single and constants in double precision."""
     for name in _CONSTANTS:
         setattr(network, name, np.array(tensors[name], np.float64))
@@ -52,13 +52,13 @@ def from_tensors(network: Network, tensors: Mapping[str, np.ndarray]) -> None:
             setattr(holder, attribute, np.array(values, np.float32, order="C"))
 
 
-def _blocks(network: Network) -> Iterator[tuple[str, Block]]:
+def _blocks(network: Structure) -> Iterator[tuple[str, Block]]:
     for i, layer in enumerate(network.layers):
         for j, block in enumerate(layer):
             yield f"layers.{i}.blocks.{j}", block
 
 
-def _places(network: Network) -> Iterator[tuple[str, Any, str]]:
+def _places(network: Structure) -> Iterator[tuple[str, Any, str]]:
     """Names of the tensors of layers and head, and whose attributes they are."""
     for prefix, block in _blocks(network):
         yield f"{prefix}.weight", block, "weight"

@@ -116,12 +116,14 @@ def _diagonal(x: _Axis, y: _Axis) -> list[str]:
     return [f'<line {low} {high} stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="6 4"/>']
 
 
-def lines(given: Sequence[Line], x_label: str, y_label: str) -> str:
+def lines(curves: Sequence[Line], x_label: str, y_label: str) -> str:
     """Lines by series; a gap stays where a value is not finite."""
-    x, y = _axes([p[0] for line in given for p in line.points], [p[1] for line in given for p in line.points])
-    colours = _colours(line.series for line in given)
+    x, y = _axes(
+        [p[0] for line in curves for p in line.points], [p[1] for line in curves for p in line.points]
+    )
+    colours = _colours(line.series for line in curves)
     marks = []
-    for line in given:
+    for line in curves:
         path, pen_down = [], False
         for px, py in line.points:
             if not (x.holds(px) and y.holds(py)):

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
 
-from ..estimators.listeners.progress import STEP_COLUMNS, left_out, step_cells
-from ..estimators.record import N_CANDIDATES
 from ..growth.events import GrowthStep
+from ..growth.step_table import N_CANDIDATES, STEP_COLUMNS, left_out, step_cells
 from ..network.drawing.neurons import spaced
 from ..network.drawing.svg import short
 from .charts import Line, Point, lines, scatter
@@ -46,8 +45,8 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
         name = f"network {number}"
         if student and number == networks[-1][0].member:
             name += ", which learned from the others"
-        kept = [step for step in steps if step.accepted]
-        score = f": score {short(kept[-1].score.value)}" if kept else ""
+        accepted = [step for step in steps if step.accepted]
+        score = f": score {short(accepted[-1].score.value)}" if accepted else ""
         inner = _network_parts(steps, criterion, f"-{number}")
         parts.append(details(f"{name}{score}, {len(steps)} steps", inner))
     return parts
@@ -55,8 +54,8 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
 
 def _summary(history: Sequence[GrowthStep], networks: Sequence[Sequence[GrowthStep]], student: bool) -> str:
     seconds = sum(step.search_seconds + step.tuning_seconds for step in history)
-    kept = sum(step.accepted for step in history)
-    text = f"{len(history)} steps, of which {kept} were kept; {seconds:.1f} s of search and tuning."
+    n_accepted = sum(step.accepted for step in history)
+    text = f"{len(history)} steps, of which {n_accepted} were kept; {seconds:.1f} s of search and tuning."
     if len(networks) == 1:
         return text
     if not student:
@@ -101,10 +100,10 @@ def _score_chart(networks: Sequence[Sequence[GrowthStep]], criterion: str) -> st
 def _in_sight(points: Sequence[Point]) -> list[Point]:
     """Without the points that lie so far off that the others would fall together."""
     finite = [point for point in points if math.isfinite(point.y)]
-    kept = [point.y for point in finite if point.series == "kept"]
-    if not kept:
+    accepted = [point.y for point in finite if point.series == "kept"]
+    if not accepted:
         return finite
-    middle, reach = median(kept), max(kept) - min(kept)
+    middle, reach = median(accepted), max(accepted) - min(accepted)
     far = 5 * max(reach, 0.2 * abs(middle))
     return [point for point in finite if abs(point.y - middle) <= far]
 
@@ -142,12 +141,12 @@ def _curves(steps: Sequence[GrowthStep], criterion: str, suffix: str) -> list[st
             series, label = "not kept", f"{label}, not kept"
         marked = next((i for i, e in enumerate(step.curve) if e.number == step.best_epoch), None)
         remark = f"epoch {step.best_epoch} was the best"
-        for values, found in (
+        for values, chart in (
             ([e.train_loss for e in step.curve], training),
             ([e.score.value for e in step.curve], validation),
         ):
             points = [(epoch + i, value) for i, value in enumerate(values, 1)]
-            found.append(Line(points, label, series, fine, marked, remark))
+            chart.append(Line(points, label, series, fine, marked, remark))
         epoch += len(step.curve)
     return [
         '<div class="pair">',

@@ -1,7 +1,7 @@
 """Pages that need nothing else: one document with its style, its script and its tables.
 
-The content policy of a document allows no script but its own, if it has one, and no fetching: a page stays
-what it is even if a name in the data were taken for markup. Names are escaped all the same.
+The content policy of a document allows no script but its own, if it has one, and no fetching: a page
+cannot do more even if a name in the data were taken for markup. Names are escaped as well.
 """
 
 from __future__ import annotations

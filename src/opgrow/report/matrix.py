@@ -1,4 +1,4 @@
-"""A confusion matrix as a heat map: counts where there is room for them, and otherwise on hovering."""
+"""A confusion matrix as a heat map: counts are printed where there is room, or shown on hovering."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def confusion_matrix(counts: np.ndarray, labels: Sequence[str]) -> str:
     for row, column in zip(*np.nonzero(counts), strict=True):
         count, share = int(counts[row, column]), counts[row, column] / counts[row].sum()
         x, y = left + column * cell, top + row * cell
-        said = f"true {labels[row]}, predicted {labels[column]}: {count} ({100 * share:.1f} %)"
+        words = f"true {labels[row]}, predicted {labels[column]}: {count} ({100 * share:.1f} %)"
         parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{cell:.1f}" height="{cell:.1f}" '
             f'fill="{_RIGHT if row == column else _WRONG}" fill-opacity="{0.1 + 0.55 * share:.2f}">'
-            f"{title(said)}</rect>"
+            f"{title(words)}</rect>"
         )
         if cell >= 8 + 7 * len(str(count)):
             more = ' pointer-events="none"'

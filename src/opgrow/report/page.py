@@ -13,9 +13,9 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, column_or_1d
 
+from ..common.atomic import check_suffix, check_writable, write_atomically
 from ..common.version import __version__
-from ..estimators.base import GrowingEstimator
-from ..estimators.translation import criterion_of
+from ..growth.model import GrownModel, criterion_of
 from ..network.drawing.drawing import Drawing, draw
 from ..network.drawing.svg import counted
 from ..rows.preparation import as_array
@@ -46,8 +46,6 @@ def write_report(
     >>> path.read_text().count("<section")
     4
     """
-    from ..estimators.files import check_suffix, check_writable, write_atomically
-
     check_writable(path)
     check_suffix(path, ".html", "report")
     write_atomically(path, page(estimator, X, y, **more).encode())
@@ -82,9 +80,9 @@ def page(
     network = _network(estimator)
     x, quality = None, None
     if (X is None) != (y is None):
-        given, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
+        one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
         raise ValueError(
-            f"A report needs both X_test and y_test to say how good a model is: got {given} without {other}."
+            f"A report needs both X_test and y_test to say how good a model is: got {one} without {other}."
         )
     if X is not None:
         quality = _quality(estimator, X, y)
@@ -108,7 +106,7 @@ def page(
 
 
 def _network(estimator: Any) -> Any:
-    if not isinstance(estimator, GrowingEstimator):
+    if not isinstance(estimator, GrownModel):
         raise TypeError(f"Only opgrow's own estimators have reports, got {type(estimator).__name__}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {type(estimator).__name__} is not fitted: call fit first.")
@@ -174,8 +172,8 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
 
 def _changed(estimator: Any) -> dict[str, Any]:
     defaults = type(estimator)().get_params(deep=False)
-    given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+    chosen = estimator.get_params(deep=False)
+    return {name: value for name, value in chosen.items() if repr(value) != repr(defaults[name])}
 
 
 def _growth(estimator: Any) -> list[str]:
@@ -186,9 +184,9 @@ def _growth(estimator: Any) -> list[str]:
 
 def _has_learned(estimator: Any) -> bool:
     """Whether the network is a student: then it has fewer neurons than all that were grown."""
-    kept = [step for step in estimator.history_ or () if step.kind == "layer" and step.accepted]
-    several = len({step.member for step in kept}) > 1
-    return several and sum(step.n_neurons for step in kept) > sum(
+    layers = [step for step in estimator.history_ or () if step.kind == "layer" and step.accepted]
+    several = len({step.member for step in layers}) > 1
+    return several and sum(step.n_neurons for step in layers) > sum(
         layer.n_neurons for layer in estimator.network_.layers
     )
 
@@ -219,12 +217,12 @@ def _quality(estimator: Any, x: Any, y: Any) -> ClassQuality | NumberQuality:
 
 def _codes(estimator: Any, labels: Any) -> np.ndarray:
     """Positions of labels among the classes."""
-    known = {label: i for i, label in enumerate(estimator.classes_.tolist())}
-    given = column_or_1d(labels).tolist()
-    unknown = [label for label in given if label not in known]
+    codes = {label: i for i, label in enumerate(estimator.classes_.tolist())}
+    values = column_or_1d(labels).tolist()
+    unknown = [label for label in values if label not in codes]
     if unknown:
         raise ValueError(f"y_test holds the class {unknown[0]!r}, which the model does not know.")
-    return np.array([known[label] for label in given])
+    return np.array([codes[label] for label in values])
 
 
 def _verdict(quality: ClassQuality | NumberQuality | None, rows: str) -> str:

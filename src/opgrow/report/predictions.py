@@ -100,8 +100,8 @@ def number_parts(quality: NumberQuality, targets: Sequence[str]) -> list[str]:
     parts = [cards(shown), paragraph(f"{n_rows:,} rows.{mean}")]
     if len(targets) > 1:
         rows = [
-            (name, f"{found['r2']:.3f}", _figure(found["rmse"]), _figure(found["mae"]))
-            for name, found in zip(targets, quality.by_target, strict=True)
+            (name, f"{scores['r2']:.3f}", _figure(scores["rmse"]), _figure(scores["mae"]))
+            for name, scores in zip(targets, quality.by_target, strict=True)
         ]
         parts.append(table("targets", ("target", "R2", "RMSE", "MAE"), rows))
     parts.append('<div class="pair">')

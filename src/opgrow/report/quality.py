@@ -16,17 +16,17 @@ def class_scores(codes: np.ndarray, probabilities: np.ndarray, predicted: np.nda
     """Accuracy, balanced accuracy, macro F1 and log loss of predicted classes, all given as codes (n,)."""
     from sklearn import metrics
 
-    known = np.arange(probabilities.shape[1])
+    labels = np.arange(probabilities.shape[1])
     with warnings.catch_warnings():
         # Few rows or absent classes are the user's choice, and the scores of those are still defined.
         warnings.simplefilter("ignore")
-        found = {
+        values = {
             "accuracy": metrics.accuracy_score(codes, predicted),
             "balanced_accuracy": metrics.balanced_accuracy_score(codes, predicted),
             "macro_f1": metrics.f1_score(codes, predicted, average="macro", zero_division=0),
-            "log_loss": metrics.log_loss(codes, probabilities, labels=known),
+            "log_loss": metrics.log_loss(codes, probabilities, labels=labels),
         }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in values.items()}
 
 
 def number_scores(values: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
@@ -35,12 +35,12 @@ def number_scores(values: np.ndarray, predicted: np.ndarray) -> dict[str, float]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {
+        scores = {
             "r2": metrics.r2_score(values, predicted),
             "mae": metrics.mean_absolute_error(values, predicted),
             "rmse": metrics.root_mean_squared_error(values, predicted),
         }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in scores.items()}
 
 
 @dataclass(frozen=True)

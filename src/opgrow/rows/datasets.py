@@ -114,9 +114,9 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[str]:
     >>> available()[:8]
     ['digits', 'breast_cancer', 'wine', 'iris', 'diabetes', 'pima', 'cmc', 'yeast']
     """
-    found = {path.stem for path in _local_files(data_home)}
-    known = [*_BUNDLED, *_OPENML]
-    return known + sorted(found.difference(known))
+    local = {path.stem for path in _local_files(data_home)}
+    names = [*_BUNDLED, *_OPENML]
+    return names + sorted(local.difference(names))
 
 
 def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None = None) -> Bunch:
@@ -191,22 +191,22 @@ def _local_files(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
                 yield from sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
 
 
-def _from_sklearn(known: _Bundled) -> Bunch:
-    raw = known.loader()
+def _from_sklearn(bundled: _Bundled) -> Bunch:
+    raw = bundled.loader()
     names = getattr(raw, "target_names", None)
     return Bunch(
         data=raw.data.astype(np.float32),
-        target=raw.target.astype(np.int64 if known.task == "classification" else np.float64),
+        target=raw.target.astype(np.int64 if bundled.task == "classification" else np.float64),
         feature_names=[str(name) for name in raw.feature_names],
         target_names=None if names is None else [str(name) for name in names],
-        task=known.task,
-        DESCR=known.about,
+        task=bundled.task,
+        DESCR=bundled.about,
     )
 
 
-def _from_file(path: Path, known: _OpenML | None = None) -> Bunch:
-    about = known.about if known else f"Read from {path.name}."
-    names = list(known.classes.values()) if known else None
+def _from_file(path: Path, described: _OpenML | None = None) -> Bunch:
+    about = described.about if described else f"Read from {path.name}."
+    names = list(described.classes.values()) if described else None
     if path.suffix.lower() == ".npz":
         return _from_npz(path, about, names)
     table = read_table(path)
@@ -285,14 +285,14 @@ def _label(value: Any) -> str:
 
 
 def _from_openml(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
-    known = _OPENML[name]
+    described = _OPENML[name]
     home = None if data_home is None else os.fspath(Path(data_home).expanduser())
     try:
         with warnings.catch_warnings():
             # Each attempt of several warns; the error below says it once.
             warnings.filterwarnings("ignore", message="A network error occurred")
             raw = sklearn.datasets.fetch_openml(
-                data_id=known.data_id, data_home=home, as_frame=False, parser="liac-arff"
+                data_id=described.data_id, data_home=home, as_frame=False, parser="liac-arff"
             )
     except (OSError, HTTPException) as error:
         places = (
@@ -306,9 +306,9 @@ def _from_openml(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
         feature: _openml_column(raw.data[:, i], raw.categories.get(feature))
         for i, feature in enumerate(raw.feature_names)
     }
-    labels = np.array([known.classes.get(label, label) for label in raw.target], dtype=object)
-    owner = f"OpenML's data set {known.data_id}"
-    return _from_table(Table(columns), labels, known.about, list(known.classes.values()), owner)
+    labels = np.array([described.classes.get(label, label) for label in raw.target], dtype=object)
+    owner = f"OpenML's data set {described.data_id}"
+    return _from_table(Table(columns), labels, described.about, list(described.classes.values()), owner)
 
 
 def _openml_column(values: np.ndarray, categories: list[str] | None) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Kernels of a GPU, in Triton, and how they are launched."""
+"""GPU kernels in Triton, and the functions that launch them."""

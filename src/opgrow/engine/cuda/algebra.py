@@ -59,7 +59,7 @@ class DeviceAlgebra:
         s = solved
         standard = (h - s.centre[:, :, None]) * s.factor[:, :, None]
         accepted = accepted - s.accepted_mean
-        known = accepted @ s.head + s.target_mean
+        explained = accepted @ s.head + s.target_mean
         if accepted.shape[1]:
             standard -= s.projection.permute(1, 2, 0) @ accepted.T
         reach = s.whiten @ standard  # (k, m, n): the new directions, uncorrelated
@@ -71,7 +71,7 @@ class DeviceAlgebra:
             left = (1 - weight * (leverage + reach.square().sum(dim=1))).clamp_min(1e-2)  # (k, n)
         total = torch.empty(len(h), dtype=torch.float64, device=h.device)
         for i in range(len(h)):  # one candidate at a time: all predictions at once would be k x n x C
-            outputs = torch.addmm(known, reach[i].T, s.reduced[i])
+            outputs = torch.addmm(explained, reach[i].T, s.reduced[i])
             if loo:
                 error = (target - outputs).square().sum(dim=1) / left[i].square()
                 total[i] = -(weight * error).sum(dtype=torch.float64)

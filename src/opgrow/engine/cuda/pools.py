@@ -81,23 +81,16 @@ def count_parts(x: Tensor, weight: Tensor) -> int:
 
 
 def _forward(
-    nodal: int,
-    pool: int,
-    x: Tensor,
-    weight: Tensor,
-    out: Tensor,
-    where: Tensor | None,
-    precise: bool,
-    tile: tuple[int, int] | None = None,
-    **options: Any,
+    nodal: int, pool: int, x: Tensor, weight: Tensor, out: Tensor, where: Tensor | None = None
 ) -> None:
-    """Launch the kernel for ``out`` (parts, pools, G, d, N)."""
+    """Launch the kernel for ``out`` (parts, pools, G, d, N); all pools at once are those of a search."""
+    searching = pool == ALL.value
     groups, n_inputs, n_neurons = weight.shape
     n_rows, n_parts = x.shape[-1], out.shape[0]
     assert x.stride(-1) == 1 or n_rows == 1
     assert weight.stride(-1) == 1 or n_neurons == 1
     assert where is None or where.stride()[1:] == out.stride()[2:]
-    neurons, rows = tile or _tile(n_rows, n_neurons)
+    neurons, rows = _tile(n_rows, n_neurons)
     grid = (triton.cdiv(n_rows, rows) * triton.cdiv(n_neurons, neurons), groups, n_parts)
     triton_pools.pool_forward[grid](
         x,
@@ -119,19 +112,19 @@ def _forward(
         NODAL=nodal,
         POOL=pool,
         INDEX=where is not None,
-        PRECISE=precise,
+        PRECISE=not searching,
         APPROX=COMPILED,
         NEURONS=neurons,
         ROWS=rows,
-        UNROLL=options.pop("unroll", 8 if pool == ALL.value else 4),
-        num_warps=options.pop("num_warps", 4),
+        UNROLL=8 if searching else 4,
+        num_warps=4,
     )
 
 
 def all_pools(nodal: int, x: Tensor, weight: Tensor) -> Tensor:
     """The four pools of one nodal operator, as a search needs them: (D, N) and (D, d) to (4, d, N)."""
     out = torch.empty(4, weight.shape[1], x.shape[1], device=x.device)
-    _forward(nodal, ALL.value, x[None], weight[None], out[None, :, None], None, precise=False)
+    _forward(nodal, ALL.value, x[None], weight[None], out[None, :, None])
     return out
 
 
@@ -147,7 +140,7 @@ def pool_parts(
         torch.matmul(factors.mT, inputs, out=out[0])
         out[1:] = 0.0
     else:
-        _forward(nodal, pool, x, weight, out[:, None], where, precise=True)
+        _forward(nodal, pool, x, weight, out[:, None], where)
 
 
 def pooled(nodal: int, pool: int, x: Tensor, weight: Tensor, independent: bool = False) -> Tensor:
@@ -193,7 +186,7 @@ def gradient_by_weight(
         inputs, _ = _factors(nodal, x, weight)
         torch.matmul(inputs, grad.mT, out=out)
         return out.mul_(2 * weight) if nodal == PYGOP_QUADRATIC.value else out
-    return _backward(nodal, pool, weight, x.transpose(-1, -2), grad, where, out, by_input=False)
+    return _backward((nodal, pool), weight, x.transpose(-1, -2), grad, where, out, by_input=False)
 
 
 def gradient_by_input(
@@ -218,22 +211,25 @@ def gradient_by_input(
         return out
     grad = grad.transpose(-1, -2)
     where = None if where is None else where.transpose(-1, -2)
-    return _backward(nodal, pool, x, weight.transpose(-1, -2), grad, where, out, by_input=True)
+    return _backward((nodal, pool), x, weight.transpose(-1, -2), grad, where, out, by_input=True)
 
 
 def _backward(
-    nodal: int,
-    pool: int,
-    fixed: Tensor,
-    moving: Tensor,
+    operators: tuple[int, int],
+    values: Tensor,
+    others: Tensor,
     grad: Tensor,
     where: Tensor | None,
     out: Tensor,
     by_input: bool,
 ) -> Tensor:
-    """``fixed`` (G, D, columns), ``moving`` (G, terms, D) and ``grad`` (G, columns, terms) to ``out``."""
+    """The gradient by ``values`` (G, D, columns), into ``out`` of the same shape.
+
+    ``values`` are the weights and ``others`` (G, terms, D) the inputs, or the other way round; ``grad`` is
+    (G, columns, terms), and ``operators`` are the codes of the nodal operator and the pool.
+    """
     groups, n_inputs, n_columns = out.shape
-    n_terms = moving.shape[1]
+    n_terms = others.shape[1]
     assert where is None or where.stride() == grad.stride()
     # (G, d, N) is (columns, terms) by weight; by input it comes transposed.
     strides = (grad.stride(1), grad.stride(2))
@@ -249,8 +245,8 @@ def _backward(
     into = out[None] if parts == 1 else torch.empty(parts, *out.shape, device=out.device)
     grid = (triton.cdiv(n_inputs, inputs) * triton.cdiv(n_columns, columns), groups, parts)
     triton_pools.pool_backward[grid](
-        fixed,
-        moving,
+        values,
+        others,
         grad,
         grad if where is None else where,
         into,
@@ -258,20 +254,20 @@ def _backward(
         n_columns,
         n_terms,
         triton.cdiv(n_terms, parts),
-        fixed.stride(0) if fixed.shape[0] > 1 else 0,
-        fixed.stride(1),
-        fixed.stride(2),
-        moving.stride(0) if moving.shape[0] > 1 else 0,
-        moving.stride(2),
-        moving.stride(1),
+        values.stride(0) if values.shape[0] > 1 else 0,
+        values.stride(1),
+        values.stride(2),
+        others.stride(0) if others.shape[0] > 1 else 0,
+        others.stride(2),
+        others.stride(1),
         grad.stride(0),
         *strides,
         into.stride(0),
         into.stride(1),
         into.stride(2),
         into.stride(3),
-        NODAL=nodal,
-        POOL=pool,
+        NODAL=operators[0],
+        POOL=operators[1],
         BY_INPUT=by_input,
         APPROX=COMPILED,
         INPUTS=inputs,
@@ -298,9 +294,9 @@ class Pooled(torch.autograd.Function):
         x, weight = (tensor.detach() for tensor in ctx.saved_tensors)
         columns, weight, slope = x.T.contiguous()[None], weight.contiguous()[None], grad.T.contiguous()[None]
         where = largest_index(nodal, columns, weight) if pool == MAXIMUM.value else None
-        found: list[Tensor | None] = [None, None]
+        gradients: list[Tensor | None] = [None, None]
         if ctx.needs_input_grad[0]:
-            found[0] = gradient_by_input(nodal, pool, columns, weight, slope, where)[0].T
+            gradients[0] = gradient_by_input(nodal, pool, columns, weight, slope, where)[0].T
         if ctx.needs_input_grad[1]:
-            found[1] = gradient_by_weight(nodal, pool, columns, weight, slope, where)[0]
-        return (*found, None, None, None)
+            gradients[1] = gradient_by_weight(nodal, pool, columns, weight, slope, where)[0]
+        return (*gradients, None, None, None)

@@ -1,6 +1,6 @@
 """A layer of few inputs in one launch each way: pools, activations, batch norm and their gradients.
 
-Where blocks and batches are small, launches are all that costs. A program has one neuron and all rows of a
+Where blocks and batches are small, launches take most of the time. A program has one neuron and all rows of a
 batch, and reads the neuron's operators from memory, so that blocks and candidates of different operators
 share a launch. Large layers are better off with the tiles of `opgrow.engine.cuda.triton_pools`.
 """
@@ -15,6 +15,9 @@ from .triton_math import activate, activation_slope, psi, slope
 from .triton_pools import CORRELATION2, MAXIMUM, SUM
 from .triton_training import EPSILON, NODAL_UNIT, activation_of, keep, normalise, pool_of
 
+#: What is computed of a nodal operator: its value, or its derivative by the weight or by the input.
+_PSI, _BY_WEIGHT, _BY_INPUT = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+
 
 @triton.jit
 def _operands(x, weight, k, n_inputs, x_input, size, there):
@@ -26,59 +29,43 @@ def _operands(x, weight, k, n_inputs, x_input, size, there):
 
 
 @triton.jit
-def _psi_at(x, weight, k, n_inputs, x_input, size, there, nodal, APPROX: tl.constexpr):
-    y, w = _operands(x, weight, k, n_inputs, x_input, size, there)
-    if nodal == 0:
-        z = psi(y, w, 0, True, APPROX)
-    elif nodal == 1:
-        z = psi(y, w, 1, True, APPROX)
-    elif nodal == 2:
-        z = psi(y, w, 2, True, APPROX)
-    elif nodal == 3:
-        z = psi(y, w, 3, True, APPROX)
-    elif nodal == 4:
-        z = psi(y, w, 4, True, APPROX)
-    elif nodal == 5:
-        z = psi(y, w, 5, True, APPROX)
-    elif nodal == 6:
-        z = psi(y, w, 6, True, APPROX)
+def _computed(y, w, NODAL: tl.constexpr, WHAT: tl.constexpr, APPROX: tl.constexpr):
+    """psi, or its derivative by the weight or by the input."""
+    if WHAT == _PSI:
+        z = psi(y, w, NODAL, True, APPROX)
     else:
-        z = psi(y, w, 7, True, APPROX)
+        z = slope(y, w, NODAL, WHAT == _BY_INPUT, APPROX)
     return z
 
 
 @triton.jit
-def _slope_at(
-    x,
-    weight,
-    k,
-    n_inputs,
-    x_input,
-    size,
-    there,
-    nodal,
-    BY_INPUT: tl.constexpr,
-    APPROX: tl.constexpr,
+def _computed_at(
+    x, weight, k, n_inputs, x_input, size, there, nodal, WHAT: tl.constexpr, APPROX: tl.constexpr
 ):
-    """The derivative of psi by the input or by the weight."""
+    """`_computed` at inputs and weights number ``k``, whatever the nodal operator is."""
     y, w = _operands(x, weight, k, n_inputs, x_input, size, there)
     if nodal == 0:
-        d = slope(y, w, 0, BY_INPUT, APPROX)
+        z = _computed(y, w, 0, WHAT, APPROX)
     elif nodal == 1:
-        d = slope(y, w, 1, BY_INPUT, APPROX)
+        z = _computed(y, w, 1, WHAT, APPROX)
     elif nodal == 2:
-        d = slope(y, w, 2, BY_INPUT, APPROX)
+        z = _computed(y, w, 2, WHAT, APPROX)
     elif nodal == 3:
-        d = slope(y, w, 3, BY_INPUT, APPROX)
+        z = _computed(y, w, 3, WHAT, APPROX)
     elif nodal == 4:
-        d = slope(y, w, 4, BY_INPUT, APPROX)
+        z = _computed(y, w, 4, WHAT, APPROX)
     elif nodal == 5:
-        d = slope(y, w, 5, BY_INPUT, APPROX)
+        z = _computed(y, w, 5, WHAT, APPROX)
     elif nodal == 6:
-        d = slope(y, w, 6, BY_INPUT, APPROX)
+        z = _computed(y, w, 6, WHAT, APPROX)
     else:
-        d = slope(y, w, 7, BY_INPUT, APPROX)
-    return d
+        z = _computed(y, w, 7, WHAT, APPROX)
+    return z
+
+
+@triton.jit
+def _psi_at(x, weight, k, n_inputs, x_input, size, there, nodal, APPROX: tl.constexpr):
+    return _computed_at(x, weight, k, n_inputs, x_input, size, there, nodal, _PSI, APPROX)
 
 
 @triton.jit
@@ -93,11 +80,11 @@ def _pooled_slope(
     there,
     nodal,
     pool,
-    BY_INPUT: tl.constexpr,
+    BY: tl.constexpr,
     APPROX: tl.constexpr,
 ):
     """The derivative of a pool by the inputs or weights number ``k``: (inputs, rows)."""
-    d = _slope_at(x, weight, k, n_inputs, x_input, size, there, nodal, BY_INPUT, APPROX)
+    d = _computed_at(x, weight, k, n_inputs, x_input, size, there, nodal, BY, APPROX)
     if pool == MAXIMUM:
         chosen = tl.load(index, mask=there, other=-1)
         d = tl.where(chosen[None, :] == k[:, None], d, 0.0)
@@ -286,7 +273,9 @@ def layer_backward(
     for first in range(0, n_inputs, INPUTS):
         k = first + tl.arange(0, INPUTS)
         chosen = index + start + rows
-        d = _pooled_slope(x, weight, chosen, k, n_inputs, x_input, size, there, nodal, pool, False, APPROX)
+        d = _pooled_slope(
+            x, weight, chosen, k, n_inputs, x_input, size, there, nodal, pool, _BY_WEIGHT, APPROX
+        )
         tl.store(by_weight + k * size, tl.sum(d * g[None, :], axis=1), mask=k < n_inputs)
 
 
@@ -339,7 +328,9 @@ def layer_by_input(
         at = flat.to(tl.int64) * n_rows + rows
         g = tl.load(by_pool + at, mask=there, other=0.0)
         nodal, pool = code // NODAL_UNIT, pool_of(code)
-        d = _pooled_slope(x, weight, index + at, k, fan_in, x_input, size, there, nodal, pool, True, APPROX)
+        d = _pooled_slope(
+            x, weight, index + at, k, fan_in, x_input, size, there, nodal, pool, _BY_INPUT, APPROX
+        )
         total += d * g[None, :]
     out += number.to(tl.int64) * out_part + candidate.to(tl.int64) * out_group
     inside = (k < n_inputs)[:, None] & there[None, :]

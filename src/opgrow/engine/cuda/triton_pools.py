@@ -28,10 +28,10 @@ _FORWARD_NUMBERS = (
 ).split()
 _FORWARD_POINTERS = "x weight out where".split()
 _BACKWARD_NUMBERS = (
-    "n_inputs n_columns n_summed part fixed_group fixed_input fixed_column moving_group moving_input "
-    "moving_summed grad_group grad_column grad_summed out_part out_group out_input out_column"
+    "n_inputs n_columns n_summed part values_group values_input values_column others_group others_input "
+    "others_summed grad_group grad_column grad_summed out_part out_group out_input out_column"
 ).split()
-_BACKWARD_POINTERS = "fixed moving grad where out".split()
+_BACKWARD_POINTERS = "values others grad where out".split()
 
 
 @triton.jit
@@ -142,30 +142,30 @@ def pool_forward(
 
 
 @triton.jit
-def _psi_of(fixed, moving, NODAL: tl.constexpr, BY_INPUT: tl.constexpr, APPROX: tl.constexpr):
+def _psi_of(values, others, NODAL: tl.constexpr, BY_INPUT: tl.constexpr, APPROX: tl.constexpr):
     if BY_INPUT:
-        return psi(fixed, moving, NODAL, True, APPROX)
+        return psi(values, others, NODAL, True, APPROX)
     else:
-        return psi(moving, fixed, NODAL, True, APPROX)
+        return psi(others, values, NODAL, True, APPROX)
 
 
 @triton.jit
-def _fixed_at(fixed, k, n_inputs, step, inside):
-    """A tile of the fixed operand, zero beyond the inputs, where psi is then 0, too."""
+def _values_at(values, k, n_inputs, step, inside):
+    """A tile of the values that the gradient is by, zero beyond the inputs, where psi is then 0, too."""
     there = (k >= 0) & (k < n_inputs)
-    return tl.load(fixed + k[:, None].to(tl.int64) * step, mask=there[:, None] & inside[None, :], other=0.0)
+    return tl.load(values + k[:, None].to(tl.int64) * step, mask=there[:, None] & inside[None, :], other=0.0)
 
 
 @triton.jit
-def _moving_at(moving, k, n_inputs, step):
+def _others_at(others, k, n_inputs, step):
     there = (k >= 0) & (k < n_inputs)
-    return tl.load(moving + k.to(tl.int64) * step, mask=there, other=0.0)[:, None]
+    return tl.load(others + k.to(tl.int64) * step, mask=there, other=0.0)[:, None]
 
 
 @triton.jit(do_not_specialize=_BACKWARD_NUMBERS, do_not_specialize_on_alignment=_BACKWARD_POINTERS)
 def pool_backward(
-    fixed,
-    moving,
+    values,
+    others,
     grad,
     where,
     out,
@@ -173,12 +173,12 @@ def pool_backward(
     n_columns,
     n_summed,
     part,
-    fixed_group,
-    fixed_input,
-    fixed_column,
-    moving_group,
-    moving_input,
-    moving_summed,
+    values_group,
+    values_input,
+    values_column,
+    others_group,
+    others_input,
+    others_summed,
     grad_group,
     grad_column,
     grad_summed,
@@ -195,9 +195,9 @@ def pool_backward(
 ):
     """The gradient by weights (sums over rows) or by inputs (sums over neurons), one kernel for both.
 
-    A tile holds some inputs and some columns: neurons if the gradient is by weights, else rows. The ``fixed``
-    operand (weights, or inputs) stays in registers, while the ``moving`` one is read for every term of the
-    sum. Neighbours in a correlation are computed again.
+    A tile holds some inputs and some columns: neurons if the gradient is by weights, else rows. The
+    ``values`` that the gradient is by (weights, or inputs) stay in registers, and ``others`` (inputs, or
+    weights) are read for every term of the sum. Neighbours in a correlation are computed again.
     """
     n_tiles = tl.cdiv(n_columns, COLUMNS)
     input_tile, column_tile = tl.program_id(0) // n_tiles, tl.program_id(0) % n_tiles
@@ -207,22 +207,22 @@ def pool_backward(
     inside = columns < n_columns
     start = number * part
     stop = tl.minimum(start + part, n_summed)
-    fixed += group * fixed_group + columns[None, :].to(tl.int64) * fixed_column
-    moving += group * moving_group + start.to(tl.int64) * moving_summed
+    values += group * values_group + columns[None, :].to(tl.int64) * values_column
+    others += group * others_group + start.to(tl.int64) * others_summed
     at = group * grad_group + columns.to(tl.int64) * grad_column + start.to(tl.int64) * grad_summed
     grad += at
     where += at
-    here = _fixed_at(fixed, k, n_inputs, fixed_input, inside)
+    here = _values_at(values, k, n_inputs, values_input, inside)
     if POOL == CORRELATION1 or POOL == CORRELATION2:
-        before = _fixed_at(fixed, k - 1, n_inputs, fixed_input, inside)
-        after = _fixed_at(fixed, k + 1, n_inputs, fixed_input, inside)
+        before = _values_at(values, k - 1, n_inputs, values_input, inside)
+        after = _values_at(values, k + 1, n_inputs, values_input, inside)
     if POOL == CORRELATION2:
-        before2 = _fixed_at(fixed, k - 2, n_inputs, fixed_input, inside)
-        after2 = _fixed_at(fixed, k + 2, n_inputs, fixed_input, inside)
+        before2 = _values_at(values, k - 2, n_inputs, values_input, inside)
+        after2 = _values_at(values, k + 2, n_inputs, values_input, inside)
     total = tl.zeros([INPUTS, COLUMNS], tl.float32)
     for _ in range(start, stop):
         g = tl.load(grad, mask=inside, other=0.0)[None, :]
-        m = _moving_at(moving, k, n_inputs, moving_input)
+        m = _others_at(others, k, n_inputs, others_input)
         if BY_INPUT:
             d = slope(here, m, NODAL, True, APPROX)
         else:
@@ -233,19 +233,19 @@ def pool_backward(
             chosen = tl.load(where, mask=inside, other=-1)[None, :]
             total += tl.where(chosen == k[:, None], g * d, 0.0)
         else:
-            left = _psi_of(before, _moving_at(moving, k - 1, n_inputs, moving_input), NODAL, BY_INPUT, APPROX)
-            right = _psi_of(after, _moving_at(moving, k + 1, n_inputs, moving_input), NODAL, BY_INPUT, APPROX)
+            left = _psi_of(before, _others_at(others, k - 1, n_inputs, others_input), NODAL, BY_INPUT, APPROX)
+            right = _psi_of(after, _others_at(others, k + 1, n_inputs, others_input), NODAL, BY_INPUT, APPROX)
             if POOL == CORRELATION1:
                 total += g * d * (left + right)
             else:
-                m = _moving_at(moving, k - 2, n_inputs, moving_input)
+                m = _others_at(others, k - 2, n_inputs, others_input)
                 left2 = _psi_of(before2, m, NODAL, BY_INPUT, APPROX)
-                m = _moving_at(moving, k + 2, n_inputs, moving_input)
+                m = _others_at(others, k + 2, n_inputs, others_input)
                 right2 = _psi_of(after2, m, NODAL, BY_INPUT, APPROX)
                 total += g * d * (left * (left2 + right) + right * right2)
         grad += grad_summed
         where += grad_summed
-        moving += moving_summed
+        others += others_summed
     out += number * out_part + group * out_group
     out += k[:, None].to(tl.int64) * out_input + columns[None, :].to(tl.int64) * out_column
     tl.store(out, total, mask=(k < n_inputs)[:, None] & inside[None, :])

@@ -1,4 +1,4 @@
-"""Rows of a window, gathered from wherever they lie in one launch."""
+"""Gathering the rows of a window, wherever they are stored, in one launch."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a training step needs besides pools and heads: batch norm and Adam, each one kernel.
+"""The rest of a training step beside pools and heads: activation, batch norm and dropout, both ways.
 
 Small steps are bound by the number of launches, so everything that happens to a neuron's values over a
 batch is one program. All matrices are (candidates, neurons or outputs, rows); parameters and their
@@ -18,9 +18,6 @@ from .triton_pools import MAXIMUM
 POOL_UNIT = tl.constexpr(16)
 NODAL_UNIT = tl.constexpr(64)
 EPSILON = tl.constexpr(1e-8)
-_ADAM_EPSILON = tl.constexpr(1e-7)
-_LOG2_BETA1 = tl.constexpr(-0.15200309344504997)
-_LOG2_BETA2 = tl.constexpr(-0.001443416871225665)
 
 
 @triton.jit
@@ -48,19 +45,19 @@ def _joined(
 ):
     """The parts of a pool put together, and the index of the maximum stored."""
     numbers = tl.arange(0, PARTS)[:, None]
-    known = (numbers < n_parts) & there[None, :]
+    inside = (numbers < n_parts) & there[None, :]
     apart = parts[None, :] + numbers * part_stride
     if is_maximum:
-        values = tl.load(apart, mask=known, other=float("-inf"))
+        values = tl.load(apart, mask=inside, other=float("-inf"))
         if INDEX:
             value, first = tl.max(values, axis=0, return_indices=True, return_indices_tie_break_left=True)
             tl.store(index, tl.load(where + first * part_stride, mask=there, other=0), mask=there)
         else:
             value = tl.max(values, axis=0)
         # A maximum passes over NaN, but what is unknown must stay so.
-        value += tl.sum(tl.where(known & (values != values), values, 0.0), axis=0)
+        value += tl.sum(tl.where(inside & (values != values), values, 0.0), axis=0)
     else:
-        value = tl.sum(tl.load(apart, mask=known, other=0.0), axis=0)
+        value = tl.sum(tl.load(apart, mask=inside, other=0.0), axis=0)
     return value
 
 
@@ -321,67 +318,3 @@ def finish_backward(
         tl.store(out + start + rows, g, mask=there)
         by_bias += g
     tl.store(grad_theta, tl.sum(by_bias, axis=0))
-
-
-@triton.jit(
-    do_not_specialize=["size", "stride"],
-    do_not_specialize_on_alignment=["grad", "sums"],
-)
-def check_sums(grad, sums, size, stride, BLOCK: tl.constexpr):
-    """Sums of parts of each candidate's gradient, which are finite only if all of it is."""
-    block, candidate = tl.program_id(0), tl.program_id(1)
-    at = block * BLOCK + tl.arange(0, BLOCK)
-    values = tl.load(grad + candidate.to(tl.int64) * stride + at, mask=at < size, other=0.0)
-    tl.store(sums + candidate * tl.num_programs(0) + block, tl.sum(values * 0.0, axis=0))
-
-
-@triton.jit(
-    do_not_specialize=["step", "size", "stride", "n_sums"],
-    do_not_specialize_on_alignment=["theta", "grad", "first", "second", "sums", "skipped", "active", "rate"],
-)
-def adam(
-    theta,
-    grad,
-    first,
-    second,
-    decay,
-    sums,
-    skipped,
-    active,
-    rate,
-    base,
-    step,
-    size,
-    stride,
-    n_sums,
-    BLOCK: tl.constexpr,
-    SUMS: tl.constexpr,
-):
-    """One step of Adam as torch computes it; none for a candidate whose gradient is not finite.
-
-    ``sums`` are those of `check_sums`, or the gradient itself where it is small.
-    """
-    block, candidate = tl.program_id(0), tl.program_id(1)
-    lanes = tl.arange(0, SUMS)
-    checks = tl.load(sums + candidate * n_sums + lanes, mask=lanes < n_sums, other=0.0)
-    finite = tl.sum(checks * 0.0, axis=0) == 0.0
-    moves = tl.load(active + candidate) != 0
-    if block == 0:
-        if moves and not finite:
-            tl.store(skipped + candidate, tl.load(skipped + candidate) + 1)
-    if moves and finite:
-        count = (tl.load(base) + step + 1).to(tl.float64)
-        length = (tl.load(rate + candidate) / (1.0 - tl.exp2(count * _LOG2_BETA1))).to(tl.float32)
-        root = tl.sqrt(1.0 - tl.exp2(count * _LOG2_BETA2)).to(tl.float32)
-        at = block * BLOCK + tl.arange(0, BLOCK)
-        there = at < size
-        place = candidate.to(tl.int64) * stride + at
-        value = tl.load(theta + place, mask=there, other=0.0)
-        g = tl.load(grad + place, mask=there, other=0.0) + tl.load(decay + at, mask=there, other=0.0) * value
-        m = tl.load(first + place, mask=there, other=0.0)
-        v = tl.load(second + place, mask=there, other=0.0)
-        m += (1.0 - 0.9) * (g - m)
-        v = v * 0.999 + (1.0 - 0.999) * g * g
-        tl.store(first + place, m, mask=there)
-        tl.store(second + place, v, mask=there)
-        tl.store(theta + place, value - length * m / (tl.sqrt(v) / root + _ADAM_EPSILON), mask=there)

@@ -7,7 +7,6 @@ rich a few times a second; an epoch only stores a few numbers, so ten thousand o
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from collections.abc import Callable, Iterable
@@ -30,17 +29,13 @@ from ...growth.events import (
     PhaseStarted,
     StepFinished,
 )
+from ...growth.step_table import STEP_COLUMNS, left_out, percentage, short_number, step_cells
 from ...training.scores import Score
 from .base import Callback
 
-__all__ = ["STEP_COLUMNS", "Progress", "growth_table", "step_cells"]
+__all__ = ["Progress", "growth_table"]
 
 REFRESHES_PER_SECOND = 8
-#: The columns of a table of growth steps.
-STEP_COLUMNS = (
-    *("layer", "block", "operators", "neurons", "score", "gain", "kept"),
-    *("parameters", "search s", "tuning s"),
-)
 
 
 class Progress(Callback):
@@ -195,7 +190,7 @@ class _Display:
         self.console.print(
             f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
             f"{'validation' if self.started.n_validation else 'training'} "
-            f"{self.started.criterion} {_figure(event.score.value)}, {event.seconds:.1f} s"
+            f"{self.started.criterion} {short_number(event.score.value)}, {event.seconds:.1f} s"
             + (f"; ended because {event.stopped}" if event.stopped else ""),
             markup=False,
             highlight=False,
@@ -216,7 +211,7 @@ class _Display:
         if self.n_parameters:
             standing.append(f"{self.n_parameters:,} parameters")
         if self.best is not None:
-            standing.append(f"best {self.started.criterion} {_figure(self.best.value)}")
+            standing.append(f"best {self.started.criterion} {short_number(self.best.value)}")
         rows = Table.grid(padding=(0, 1))
         rows.add_row(self.spinner, Text("  ".join(filter(None, doing)), no_wrap=True))
         below = Table.grid(padding=(0, 1))
@@ -241,13 +236,13 @@ def step_line(step: GrowthStep, criterion: str = "score") -> Text:
         what = f"{step.n_neurons} x {step.operator_set}"
     if step.head_operators is not None:
         what += f", head {step.head_operators}"
-    gain = "" if step.improvement is None else f" ({_percent(step.improvement)})"
+    gain = "" if step.improvement is None else f" ({percentage(step.improvement)})"
     seconds = step.search_seconds + step.tuning_seconds
     return Text.assemble(
         ("accepted", "green") if step.accepted else ("rejected", "yellow"),
         f"  {part:<16}  ",
         (f"{what}  " if what else "", "bold"),
-        f"{criterion} {_figure(step.score.value)}{gain}",
+        f"{criterion} {short_number(step.score.value)}{gain}",
         (f"  {step.n_parameters:,} parameters  {seconds:.1f} s", "dim"),
     )
 
@@ -287,48 +282,8 @@ def growth_table(history: Iterable[GrowthStep]) -> Table:
     return table
 
 
-def left_out(history: Iterable[GrowthStep]) -> list[str]:
-    """A sentence on what was not finite in all steps; none if everything was."""
-    steps = list(history)
-    counts = (
-        (sum(step.invalid_candidates for step in steps), "candidate", "candidates"),
-        (sum(step.skipped_batches for step in steps), "batch", "batches"),
-        (sum(step.invalid_epochs for step in steps), "epoch", "epochs"),
-    )
-    found = [f"{count:,} {one if count == 1 else many}" for count, one, many in counts if count]
-    return [f"Left out, because they were not finite: {', '.join(found)}."] if found else []
-
-
-def step_cells(step: GrowthStep) -> tuple[str, ...]:
-    """What a table says about a step, in the order of `STEP_COLUMNS`."""
-    operators = {"layer": "(whole layer)", "fine-tune": "(fine-tuning)"}.get(step.kind, "")
-    if step.operator_set is not None:
-        head = "" if step.head_operators is None else f"\nhead {step.head_operators}"
-        operators = f"{step.operator_set}{head}".replace("/", " / ")
-    return (
-        "all" if step.kind == "fine-tune" else str(step.layer),
-        f"pass {step.block}" if step.kind == "search" else str(step.block or ""),
-        operators,
-        str(step.n_neurons or ""),
-        _figure(step.score.value),
-        "" if step.improvement is None else _percent(step.improvement),
-        "yes" if step.accepted else "no",
-        f"{step.n_parameters:,}",
-        f"{step.search_seconds:.2f}" if step.kind in ("block", "search") else "",
-        "" if step.kind in ("layer", "search") else f"{step.tuning_seconds:.2f}",
-    )
-
-
 def _place(layer: int, block: int) -> str:
     return f"layer {layer} block {block}" if block else f"layer {layer}"
-
-
-def _figure(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * ratio:+.1f} %" if math.isfinite(ratio) else f"{ratio:+}"
 
 
 def _is_terminal(console: Console) -> bool:

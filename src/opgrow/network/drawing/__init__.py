@@ -1,1 +1,1 @@
-"""Networks as pictures (SVG)."""
+"""Drawings of networks, as SVG."""

@@ -1,15 +1,15 @@
-"""The weights of a network as bundles: ribbons between its columns, each of which says how many they are."""
+"""The weights of a network as bundles: ribbons between its columns, whose titles say how many they are."""
 
 from __future__ import annotations
 
-from .. import Network
-from .layout import Box, Column, Placed, Plan
+from ..structure import Structure
+from .layout import Box, Column, Placed, Places
 from .svg import GREY, counted, title
 
 __all__ = ["bundles"]
 
 
-def bundles(network: Network, places: Plan, colours: dict[str, str]) -> list[str]:
+def bundles(network: Structure, places: Places, colours: dict[str, str]) -> list[str]:
     """From each column to the blocks of the next one, in the blocks' colours."""
     parts, source, seen = [], places.inputs, counted(network.n_inputs, "input")
     for column in places.layers:
@@ -29,8 +29,8 @@ def bundles(network: Network, places: Plan, colours: dict[str, str]) -> list[str
     last = places.layers[-1]
     if last.one_stack:
         for p in last.blocks:
-            said = f"{counted(p.block.n_neurons, 'neuron')} to {outputs}"
-            parts.append(_band(p.box, places.head, colours[str(p.block.operator_set)], said))
+            words = f"{counted(p.block.n_neurons, 'neuron')} to {outputs}"
+            parts.append(_band(p.box, places.head, colours[str(p.block.operator_set)], words))
     else:
         parts.append(_band(last.outline, places.head, GREY, f"{seen} to {outputs}"))
     if network.broad:
@@ -56,7 +56,7 @@ def _band(source: Box, target: Box, colour: str, words: str) -> str:
     return f'<path d="{path}" fill="{colour}" fill-opacity="0.13">{title(words)}</path>'
 
 
-def _arc(column: Column, places: Plan, outputs: str) -> str:
+def _arc(column: Column, places: Places, outputs: str) -> str:
     """The bundle of a layer that the head of a broad network sees past the layers between."""
     low = places.bottom + 30
     start, end = column.box, places.head

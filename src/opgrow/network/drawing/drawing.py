@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from .. import Block, Network
+from ...common.atomic import write_atomically
+from ..blocks import Block
+from ..structure import Structure
 from .bundles import bundles
-from .layout import HEADER, MANY, Box, Column, Plan, plan
+from .layout import HEADER, MANY, Box, Column, Places, places_of
 from .neurons import Names, input_text, neuron_texts, output_text, spaced
 from .svg import GREY, counted, picture, shades, shortened, text, title
 
@@ -45,8 +47,6 @@ class Drawing:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to an ``.svg`` file, for light and dark pages."""
-        from ...estimators.files import write_atomically
-
         if not os.fspath(path).lower().endswith(".svg"):
             raise ValueError(f"A drawing is written to a file that ends in .svg, got {os.fspath(path)!r}.")
         head, rest = self.svg.split(">", 1)
@@ -66,7 +66,7 @@ class Drawing:
 
 
 def draw(
-    network: Network,
+    network: Structure,
     *,
     feature_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
@@ -95,7 +95,7 @@ def draw(
     names = Names.of(network, feature_names, output_names)
     shown = names.inputs if names.inputs is not None and network.n_inputs <= MANY else []
     left = _EDGE + max(36, *(width_of(shortened(name, _LABEL)) + 8 for name in shown), 0)
-    places = plan(network, left, members)
+    places = places_of(network, left, members)
     legend = _legend_of(network)
     colours = dict(zip(legend, shades(len(legend)), strict=True)) | {_LINEAR: GREY}
     keys = dict(zip(legend, map(_letters, range(len(legend))), strict=True))
@@ -122,7 +122,7 @@ def draw(
 # --- legend ---
 
 
-def _legend_of(network: Network) -> dict[str, str]:
+def _legend_of(network: Structure) -> dict[str, str]:
     """Operator sets in order of appearance, and how many neurons have them; the head comes last."""
     counts: dict[str, int] = {}
     for layer in network.layers:
@@ -165,7 +165,7 @@ def _letters(i: int) -> str:
 # --- columns ---
 
 
-def _inputs(network: Network, names: Names, places: Plan) -> list[str]:
+def _inputs(network: Structure, names: Names, places: Places) -> list[str]:
     box = places.inputs
     parts = _caption(box, "inputs", f"{network.n_inputs:,}")
     if not places.input_dots:
@@ -181,7 +181,7 @@ def _inputs(network: Network, names: Names, places: Plan) -> list[str]:
 
 
 def _layer(
-    network: Network,
+    network: Structure,
     names: Names,
     number: int,
     column: Column,
@@ -209,7 +209,7 @@ def _layer(
     return parts
 
 
-def _head(network: Network, names: Names, places: Plan, colours: dict[str, str]) -> list[str]:
+def _head(network: Structure, names: Names, places: Places, colours: dict[str, str]) -> list[str]:
     name = _head_name(network)
     parts = [
         *_caption(places.head, _LINEAR if name == _LINEAR else "head", counted(network.n_outputs, "output"))
@@ -225,14 +225,14 @@ def _head(network: Network, names: Names, places: Plan, colours: dict[str, str])
     return parts
 
 
-def _head_name(network: Network) -> str:
+def _head_name(network: Structure) -> str:
     return str(network.head.operator_set) if isinstance(network.head, Block) else _LINEAR
 
 
 def _dots(dots: Sequence[tuple[float, float]], words: Sequence[str], colour: str, radius: float) -> str:
     marks = (
-        f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{title(said)}</circle>'
-        for (x, y), said in zip(dots, words, strict=True)
+        f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{title(line)}</circle>'
+        for (x, y), line in zip(dots, words, strict=True)
     )
     return f'<g fill="{colour}">{"".join(marks)}</g>'
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .. import Block, Layer, Network
+from ..blocks import Block, Layer
+from ..structure import Structure
 
-__all__ = ["HEADER", "LIST_PITCH", "MANY", "Box", "Column", "Placed", "Plan", "plan"]
+__all__ = ["HEADER", "LIST_PITCH", "MANY", "Box", "Column", "Placed", "Places", "places_of"]
 
 #: Inputs or outputs that stand one below the other, with their names; more become a bar or a grid.
 MANY = 24
@@ -95,7 +96,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Places:
     """The places of all columns. The outputs have ``dots``; inputs have them unless they are a bar."""
 
     pitch: float
@@ -107,7 +108,7 @@ class Plan:
     bottom: float
 
 
-def plan(network: Network, left: float, members: Sequence[int] | None = None) -> Plan:
+def places_of(network: Structure, left: float, members: Sequence[int] | None = None) -> Places:
     """Place a network from ``left`` on; ``members`` says which network of an average each block is from."""
     n_neurons = sum(layer.n_neurons for layer in network.layers)
     pitch = next((p for most, p in ((150, 14.0), (400, 12.0), (1000, 10.0)) if n_neurons <= most), 7.0)
@@ -127,7 +128,7 @@ def plan(network: Network, left: float, members: Sequence[int] | None = None) ->
         layers.append(column.moved(*place(x + _BETWEEN, column.box.height)))
         x = layers[-1].box.right
     head = Box(*place(x + _BETWEEN, output_size[1]), *output_size)
-    return Plan(
+    return Places(
         pitch,
         inputs,
         [(inputs.x + dx, inputs.y + dy) for dx, dy in input_dots],

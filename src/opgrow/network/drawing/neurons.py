@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...operators import OperatorSet
-from .. import Block, Network
+from ..blocks import Block
+from ..structure import Structure
 
 __all__ = ["Names", "input_text", "neuron_texts", "output_text", "spaced"]
 
@@ -24,16 +25,18 @@ class Names:
 
     @classmethod
     def of(
-        cls, network: Network, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+        cls, network: Structure, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
     ) -> Names:
         """Names that have been counted."""
-        for what, given, n in (
+        for what, chosen, n in (
             ("feature_names", inputs, network.n_inputs),
             ("output_names", outputs, network.n_outputs),
         ):
-            if given is not None and len(given) != n:
-                raise ValueError(f"{what} must have {n} names, one for each, got {len(given)}")
-        return cls(*(None if given is None else [str(name) for name in given] for given in (inputs, outputs)))
+            if chosen is not None and len(chosen) != n:
+                raise ValueError(f"{what} must have {n} names, one for each, got {len(chosen)}")
+        return cls(
+            *(None if chosen is None else [str(name) for name in chosen] for chosen in (inputs, outputs))
+        )
 
     def input(self, i: int) -> str:
         return f"input {i + 1}" if self.inputs is None else self.inputs[i]
@@ -47,7 +50,7 @@ def spaced(operator_set: OperatorSet | str) -> str:
     return str(operator_set).replace("/", " / ")
 
 
-def input_text(network: Network, names: Names, i: int | None = None) -> str:
+def input_text(network: Structure, names: Names, i: int | None = None) -> str:
     """One input, or all of them."""
     if i is not None:
         place = f"input {i + 1} of {network.n_inputs}"
@@ -60,7 +63,7 @@ def input_text(network: Network, names: Names, i: int | None = None) -> str:
     return f"{text}: {listed}"
 
 
-def neuron_texts(network: Network, names: Names, layer: int, number: int, member: int | None) -> list[str]:
+def neuron_texts(network: Structure, names: Names, layer: int, number: int, member: int | None) -> list[str]:
     """The neurons of a block; ``layer`` and ``number`` of the block count from 1."""
     block = list(network.layers[layer - 1])[number - 1]
     network_text = "" if member is None else f"network {member}, "
@@ -84,7 +87,7 @@ def neuron_texts(network: Network, names: Names, layer: int, number: int, member
     ]
 
 
-def _strongest(block: Block, network: Network, names: Names, layer: int) -> list[str]:
+def _strongest(block: Block, network: Structure, names: Names, layer: int) -> list[str]:
     """Of each neuron the input with the largest weight."""
     weight = block.weight
     places = np.abs(weight).argmax(axis=0)
@@ -95,7 +98,7 @@ def _strongest(block: Block, network: Network, names: Names, layer: int) -> list
     return texts
 
 
-def _head_weights(network: Network, names: Names, layer: int, number: int) -> list[str]:
+def _head_weights(network: Structure, names: Names, layer: int, number: int) -> list[str]:
     """Of each neuron of a block that a linear head sees, the output that it speaks for or against most."""
     layers = network.layers
     if isinstance(network.head, Block) or not (network.broad or layer == len(layers)):
@@ -111,7 +114,7 @@ def _head_weights(network: Network, names: Names, layer: int, number: int) -> li
     ]
 
 
-def output_text(network: Network, names: Names, i: int) -> str:
+def output_text(network: Structure, names: Names, i: int) -> str:
     """One output of the head."""
     head = spaced(network.head.operator_set) if isinstance(network.head, Block) else "linear"
     place = f"head: {head}, output {i + 1} of {network.n_outputs}"

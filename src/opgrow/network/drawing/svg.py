@@ -52,8 +52,8 @@ def title(words: str) -> str:
 
 def clean(words: str) -> str:
     """Text without the characters that XML or UTF-8 cannot hold, or that turn the rest of a line around."""
-    kept = "".join(c if c == "\n" or not is_control(c) else "\ufffd" for c in words)
-    return kept.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    printable = "".join(c if c == "\n" or not is_control(c) else "\ufffd" for c in words)
+    return printable.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
 
 
 def counted(n: int, what: str) -> str:

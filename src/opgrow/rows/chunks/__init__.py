@@ -3,7 +3,8 @@
 from .files import from_files, open_source
 from .limits import parse_bytes
 from .parquet import from_parquet
-from .sources import Chunk, Source, from_arrays, from_chunks
+from .sources import Chunk, Source, from_arrays
+from .user_chunks import from_chunks
 
 __all__ = [
     "Chunk",

@@ -1,4 +1,4 @@
-"""What to say when an estimator, which takes numbers alone, is given a table."""
+"""The error message of an estimator, which takes numbers only, when it is given a table."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _columns(data: Any) -> list[tuple[str, str | None, bool]]:
             return []  # scikit-learn's sentence says it all
         data = np.asarray(data, dtype=getattr(data, "dtype", object))
     if not frame and data.dtype.kind in "biuf":
-        found = _gaps(data).tolist() if data.ndim == 2 else []
-        return [(f"x{i}", None, gap) for i, gap in enumerate(found)]
+        gaps = _gaps(data).tolist() if data.ndim == 2 else []
+        return [(f"x{i}", None, gap) for i, gap in enumerate(gaps)]
     try:
         table = Table.from_any(data)
     except (TypeError, ValueError):
@@ -58,11 +58,11 @@ def _columns(data: Any) -> list[tuple[str, str | None, bool]]:
 
 def _gaps(matrix: np.ndarray) -> np.ndarray:
     """Which columns have gaps, in chunks: a memory map may be larger than memory."""
-    found = np.zeros(matrix.shape[1], dtype=bool)
+    gaps = np.zeros(matrix.shape[1], dtype=bool)
     size = max(1, _CHUNK_ELEMENTS // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), size):
-        found |= np.isnan(matrix[start : start + size]).any(axis=0)
-    return found
+        gaps |= np.isnan(matrix[start : start + size]).any(axis=0)
+    return gaps
 
 
 def _looked_at(values: np.ndarray) -> tuple[str | None, bool]:

@@ -114,8 +114,8 @@ class TextColumn:
         # By name where they are equally frequent, so that the order of the rows does not matter.
         frequent = sorted(sorted(counts), key=lambda category: -counts[category])[:max_categories]
         # What occurs once says nothing about other rows.
-        kept = (category for category in frequent if counts[category] > 1)
-        return cls(name, tuple(sorted(kept)), missing, pooled=True)
+        repeated = (category for category in frequent if counts[category] > 1)
+        return cls(name, tuple(sorted(repeated)), missing, pooled=True)
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> list[str]:
         """Write ones into `out`, of shape (n_rows, n_outputs) and zero before.
@@ -127,18 +127,18 @@ class TextColumn:
         index[None] = len(self.categories) + self.pooled if self.missing else -2
         texts = as_text(values)
         codes = np.fromiter((index.get(value, others) for value in texts), dtype=np.intp, count=len(texts))
-        known = np.flatnonzero(codes >= 0)
-        out[known, codes[known]] = 1.0
+        places = np.flatnonzero(codes >= 0)
+        out[places, codes[places]] = 1.0
         unseen, gaps = np.flatnonzero(codes == -1), np.count_nonzero(codes == -2)
-        said = []
+        remarks = []
         if unseen.size:
-            said.append(
+            remarks.append(
                 f"{unseen.size} of {len(texts)} rows have categories in {self.name!r} that were not seen in "
                 f"fit, such as {texts[unseen[0]]!r}"
             )
         if gaps:
-            said.append(f"{gaps} of {len(texts)} rows have no value in {self.name!r}, which fit never saw")
-        return said
+            remarks.append(f"{gaps} of {len(texts)} rows have no value in {self.name!r}, which fit never saw")
+        return remarks
 
     def to_dict(self) -> dict[str, Any]:
         """Write the column as plain data."""
@@ -155,10 +155,10 @@ class TextColumn:
         """Read what `to_dict` wrote."""
         name, categories, pooled = data["name"], data.get("categories"), _flag(data, "pooled", False)
         texts = isinstance(categories, list) and all(isinstance(item, str) for item in categories)
-        found: list[str] = categories if texts and categories is not None else []
-        distinct = texts and len(set(found)) == len(found) and (found or pooled)
+        names: list[str] = categories if texts and categories is not None else []
+        distinct = texts and len(set(names)) == len(names) and (names or pooled)
         require(distinct, f"the categories of column {name!r} must be a list of distinct texts")
-        return cls(name, tuple(found), _flag(data, "missing"), pooled)
+        return cls(name, tuple(names), _flag(data, "missing"), pooled)
 
 
 def _flag(data: Mapping[str, Any], key: str, default: bool | None = None) -> bool:

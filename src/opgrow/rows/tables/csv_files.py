@@ -1,8 +1,8 @@
 """CSV files, which do not say how they separate fields and write numbers, nor whether they have a header.
 
-All of this is found out here, kept in a `CsvFormat` for whoever wants to print it, and can be told instead.
-Where two readings are possible, the file is refused with a sentence on what to say. A CSV of numbers goes
-through `numpy.loadtxt`, which is C; anything else is read in blocks of rows, so that a large file never
+All of this is detected here, unless the caller says it, and recorded in a `CsvFormat`, which can be printed.
+Where two readings are possible, the file is refused with a sentence on which option decides. A CSV of numbers
+goes through `numpy.loadtxt`, which is C; anything else is read in blocks of rows, so that a large file never
 exists as Python strings all at once.
 """
 
@@ -13,38 +13,23 @@ import gzip
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from opgrow.rows.tables.csv_format import DELIMITERS, CsvFormat
 from opgrow.rows.tables.table import Table, check_names, listed
 
-__all__ = ["MISSING", "CsvFormat", "as_numbers", "read_csv"]
+__all__ = ["MISSING", "as_numbers", "read_csv"]
 
 MISSING = frozenset(["", "NA", "NaN", "nan", "null", "?"])
 BLOCK_CELLS = 1_000_000
 
 #: Numbers with a decimal comma, whole ones among them.
 _WITH_COMMA = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?")
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NO_HEADER = "header=False (--no-header)"
-
-
-@dataclass(frozen=True)
-class CsvFormat:
-    """How a CSV file was read."""
-
-    delimiter: str
-    decimal: str = "."
-    header: bool = True
-
-    def __str__(self) -> str:
-        names = "names from its first row" if self.header else "no header, so columns are named x0, x1, ..."
-        mark = "decimal comma" if self.decimal == "," else "decimal point"
-        return f"{names}, {_DELIMITERS[self.delimiter]} between fields, {mark}"
 
 
 def read_csv(
@@ -67,7 +52,7 @@ def _read(path: Path, header: bool | None, decimal: str | None, text: Collection
     if line is None:
         raise ValueError(f"{str(path)!r} is empty: expected a header row and data rows.")
     # Whichever delimiter splits the first row into most fields; a single column counts as comma-separated.
-    delimiter = max(_DELIMITERS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
+    delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
     first = _first_row(path, delimiter)
     if header is not False:
         names = _header(first, path, sure=header is True)
@@ -142,31 +127,31 @@ class _Source:
         self.path, self.format, self.names = path, format, names
 
     def read(self, text: Collection[str]) -> Table:
-        known = frozenset(i for i, name in enumerate(self.names) if name in text)
+        named = frozenset(i for i, name in enumerate(self.names) if name in text)
         matrix = None
-        if not known and self.format.decimal == ".":
+        if not named and self.format.decimal == ".":
             with _open_text(self.path) as handle:
                 if self.format.header:
                     next(row for row in csv.reader(handle, delimiter=self.format.delimiter) if row)
                 matrix = _parse_numbers(handle, self.format.delimiter, len(self.names))
         if matrix is not None:
             return Table.from_matrix(matrix, self.names)
-        columns, found, late = self._parse_blocks(known)
+        columns, as_text, late = self._parse_blocks(named)
         if late:
             # Text below numbers: the upper part is no longer what it was ("007" became 7.0), so read again.
-            columns, _, _ = self._parse_blocks(found)
+            columns, _, _ = self._parse_blocks(as_text)
         return Table(dict(zip(self.names, columns, strict=True)))
 
     def written_with_commas(self, table: Table, text: Collection[str]) -> bool:
         """Whether numbers have decimal commas; refuses what may be read in two ways."""
-        found = {
+        examples = {
             name: example
             for name, values in table.columns.items()
             if values.dtype == object and name not in text and (example := _comma_among(values))
         }
-        if not found:
+        if not examples:
             return False
-        name, example = next(iter(found.items()))
+        name, example = next(iter(examples.items()))
         points = any(
             values.dtype != object and np.any(values % 1 != 0, where=np.isfinite(values))
             for values in table.columns.values()

@@ -1,4 +1,4 @@
-"""From a table to the matrix that the estimators take, and the same way again for new rows.
+"""From a table to the matrix that the estimators take, and the same for new rows.
 
 What was learned about a column is a small object that knows how to encode it. The whole encoder is therefore
 a list of plain facts, which the model file can carry as JSON: `to_dict` and `from_dict`.
@@ -139,14 +139,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"it has {listed(table.names)}."
             )
         matrix = np.zeros((table.n_rows, len(self.get_feature_names_out())), dtype=np.float32)
-        start, said = 0, []
+        start, remarks = 0, []
         for column in self.columns_:
             stop = start + len(column.outputs)
-            said += column.encode(table.columns[column.name], matrix[:, start:stop])
+            remarks += column.encode(table.columns[column.name], matrix[:, start:stop])
             start = stop
-        if said:
-            warnings.warn("; ".join(said), TableWarning, stacklevel=3)  # above scikit-learn's wrapper
+        if remarks:
+            warnings.warn("; ".join(remarks), TableWarning, stacklevel=3)  # above scikit-learn's wrapper
         return matrix
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns that are taken as text."""
+        return [column.name for column in self.columns_ if isinstance(column, TextColumn)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns of the matrix, such as ``age`` or ``colour=red``.

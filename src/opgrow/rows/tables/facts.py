@@ -1,4 +1,4 @@
-"""What an encoder decided about the columns of a table, in words, each with the way to decide otherwise."""
+"""What an encoder decided about the columns of a table, in words, each with the option that changes it."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ class ColumnFacts:
         name, n_values = self.column.name, self.n_rows - self.n_gaps
         strays = f"{self.n_strays:,} of {n_values:,} values"
         if isinstance(self.column, NumberColumn):
-            found = f"{strays} of {name!r} are text, such as {self.example!r}, and count as missing"
-            return [found] if self.n_strays else []
+            fact = f"{strays} of {name!r} are text, such as {self.example!r}, and count as missing"
+            return [fact] if self.n_strays else []
         drop, numeric = words["drop"].format(name), words["numeric"].format(name)
         different = f"{self.n_distinct:,} different texts in {n_values:,} rows"
-        said = []
+        notes = []
         if n_values >= _IDENTIFIER_VALUES and self.n_distinct >= _IDENTIFIER_SHARE * n_values:
-            said.append(f"{name!r} looks like an identifier, {different}: {drop} leaves it out")
+            notes.append(f"{name!r} looks like an identifier, {different}: {drop} leaves it out")
         elif 0 < self.n_strays <= n_values / 2:
-            found = f"{name!r} is text, because {strays} are no numbers, such as {self.example!r}"
-            said.append(f"{found}: {numeric} takes these as missing")
+            fact = f"{name!r} is text, because {strays} are no numbers, such as {self.example!r}"
+            notes.append(f"{fact}: {numeric} takes these as missing")
         if self.column.pooled:
             rare = self.n_distinct - len(self.column.categories)
-            found = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"
+            fact = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"
             keep = words["categories"].format(self.n_distinct)
-            said.append(f"{found}: {keep} keeps them apart, {drop} leaves the column out")
-        return said
+            notes.append(f"{fact}: {keep} keeps them apart, {drop} leaves the column out")
+        return notes
 
 
 def column_lines(facts: Iterable[ColumnFacts], words: dict[str, str]) -> list[tuple[str, str]]:
@@ -110,7 +110,7 @@ def column_lines(facts: Iterable[ColumnFacts], words: dict[str, str]) -> list[tu
         How wishes are told.
     """
     facts = list(facts)
-    found = []
+    decisions = []
     for label, part, other in (
         ("numbers", [fact for fact in facts if not fact.is_text], "text"),
         ("text", [fact for fact in facts if fact.is_text], "numeric"),
@@ -120,6 +120,6 @@ def column_lines(facts: Iterable[ColumnFacts], words: dict[str, str]) -> list[tu
             shown = sorted(part, key=lambda fact: str(fact) == repr(fact.column.name))[:_SHOWN]
             more = f" and {len(part) - _SHOWN:,} more" if len(part) > _SHOWN else ""
             listed = ", ".join(map(str, shown)) + more
-            found.append((label, f"{len(part):,}: {listed} (otherwise: {words[other].format('NAME')})"))
-    found += [("note", note) for fact in facts for note in fact.notes(words)]
-    return found
+            decisions.append((label, f"{len(part):,}: {listed} (otherwise: {words[other].format('NAME')})"))
+    decisions += [("note", note) for fact in facts for note in fact.notes(words)]
+    return decisions

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from opgrow.rows.tables.csv_format import CsvFormat
 from opgrow.rows.tables.dates import is_date
-
-if TYPE_CHECKING:
-    from opgrow.rows.tables.csv_files import CsvFormat
 
 __all__ = ["Table", "as_column", "as_text"]
 

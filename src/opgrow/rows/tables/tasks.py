@@ -1,4 +1,4 @@
-"""What a target asks for, classes or numbers, and the reason to think so."""
+"""Whether a target consists of classes or of numbers, and the reason for the guess."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def guess_task(column: Any) -> TaskGuess:
     run = distinct[0] in (0, 1) and distinct[-1] - distinct[0] == n - 1
     even = counts.min() >= max(MIN_ROWS_OF_A_CODE, MIN_SHARE_OF_A_CODE * counts.max())
     if run and even:
-        said = f"the whole numbers from {distinct[0]:g} to {distinct[-1]:g} are about equally frequent"
-        return TaskGuess("classification", f"{said}, like codes of classes")
+        pattern = f"the whole numbers from {distinct[0]:g} to {distinct[-1]:g} are about equally frequent"
+        return TaskGuess("classification", f"{pattern}, like codes of classes")
     return TaskGuess("regression", f"it has {n:,} different whole numbers, and up to 20 would be classes")
 
 

@@ -196,6 +196,21 @@ class Norm:
     drop: Tensor | None
 
 
+def norm_arguments(norm: Norm | None, integers: Tensor, numbers: Tensor) -> tuple[Tensor, int, int, Tensor]:
+    """The arguments ``base, step, salt, drop`` of a kernel.
+
+    ``integers`` and ``numbers`` take the places of ``base`` and ``drop`` where these have no meaning.
+    """
+    if norm is None:
+        return integers, 0, 0, numbers
+    return norm.base, norm.step, norm.salt, numbers if norm.drop is None else norm.drop
+
+
+def norm_switches(norm: Norm | None) -> dict[str, bool]:
+    """Whether a kernel normalises, and whether it leaves values out."""
+    return {"NORM": norm is not None, "DROP": norm is not None and norm.drop is not None}
+
+
 def finish(
     layer: DeviceLayer,
     theta: Tensor,
@@ -223,10 +238,7 @@ def finish(
         out,
         parts if norm is None else norm.variance,
         parts if norm is None else norm.sums,
-        layer.places if norm is None else norm.base,
-        0 if norm is None else norm.step,
-        0 if norm is None else norm.salt,
-        parts if norm is None or norm.drop is None else norm.drop,
+        *norm_arguments(norm, layer.places, parts),
         n,
         width,
         n_parts,
@@ -235,9 +247,8 @@ def finish(
         out.stride(0),
         out.stride(1),
         share,
-        NORM=norm is not None,
+        **norm_switches(norm),
         INDEX=where is not None,
-        DROP=norm is not None and norm.drop is not None,
         PARTS=split,
         ROWS=rows,
         SINGLE=n <= rows,

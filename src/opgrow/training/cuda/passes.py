@@ -1,4 +1,4 @@
-"""A layer's way forth and back in a training step, with the buffers that a batch needs.
+"""The forward and backward pass of a layer in a training step, with the buffers that a batch needs.
 
 A layer of few inputs is one launch each way, whatever the operators of its blocks and candidates. A larger
 one has its pools cut into tiles, a launch for each pair of operators, and launches that finish them.
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ...engine.cuda import pools as cuda
 from ...engine.cuda import triton_layers, triton_training
-from .model import DeviceLayer, Model, Norm, Piece, finish, rows_at_once
+from .model import DeviceLayer, Model, Norm, Piece, finish, norm_arguments, norm_switches, rows_at_once
 
 __all__ = ["LayerPass"]
 
@@ -84,10 +84,7 @@ class LayerPass:
             out,
             self._variance,
             self.sums,
-            layer.places if norm is None else norm.base,
-            0 if norm is None else norm.step,
-            0 if norm is None else norm.salt,
-            self._pre if norm is None or norm.drop is None else norm.drop,
+            *norm_arguments(norm, layer.places, self._pre),
             self.batch,
             layer.width,
             x.stride(0) if len(x) > 1 else 0,
@@ -95,8 +92,7 @@ class LayerPass:
             theta.stride(0),
             out.stride(0),
             out.stride(1),
-            NORM=norm is not None,
-            DROP=norm is not None and norm.drop is not None,
+            **norm_switches(norm),
             APPROX=cuda.COMPILED,
             **self._tile(),
         )
@@ -138,18 +134,14 @@ class LayerPass:
             grad,
             layer.places,
             layer.codes,
-            layer.places if norm is None else norm.base,
-            0 if norm is None else norm.step,
-            0 if norm is None else norm.salt,
-            self._pre if norm is None or norm.drop is None else norm.drop,
+            *norm_arguments(norm, layer.places, self._pre),
             self.batch,
             layer.width,
             x.stride(0) if len(x) > 1 else 0,
             x.stride(1),
             theta.stride(0),
             slope.stride(0),
-            NORM=norm is not None,
-            DROP=norm is not None and norm.drop is not None,
+            **norm_switches(norm),
             APPROX=cuda.COMPILED,
             **self._tile(),
         )
@@ -199,16 +191,12 @@ class LayerPass:
             grad,
             layer.places,
             layer.codes,
-            layer.places if norm is None else norm.base,
-            0 if norm is None else norm.step,
-            0 if norm is None else norm.salt,
-            self._pre if norm is None or norm.drop is None else norm.drop,
+            *norm_arguments(norm, layer.places, self._pre),
             self.batch,
             layer.width,
             theta.stride(0),
             slope.stride(0),
-            NORM=norm is not None,
-            DROP=norm is not None and norm.drop is not None,
+            **norm_switches(norm),
             ROWS=rows,
             num_warps=4 if rows <= 1024 else 8,
         )

@@ -15,7 +15,7 @@ import torch
 import triton
 from torch import Tensor
 
-from ...engine.cuda import triton_training
+from ...engine.cuda import triton_adam
 from ...rows.device.rows import DeviceRows
 from ..candidates import fill
 from ..settings import TuningSettings
@@ -214,10 +214,10 @@ class Trainer:
         checks = self.grad
         if size > _CHECKED:
             checks = self._checks
-            triton_training.check_sums[(checks.shape[1], k)](
+            triton_adam.check_sums[(checks.shape[1], k)](
                 self.grad, checks, size, self.grad.stride(0), BLOCK=_CHECKED, num_warps=8
             )
-        triton_training.adam[(triton.cdiv(size, _BLOCK), k)](
+        triton_adam.adam[(triton.cdiv(size, _BLOCK), k)](
             self.model.theta,
             self.grad,
             self.first,

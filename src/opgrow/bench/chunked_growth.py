@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators import HeMLGOPClassifier, HeMLRNClassifier
-from ..operators import OperatorSet
+from ..operators import OperatorSet, library
 from ..report.charts import Point, scatter
 from ..rows.chunks import Source, from_arrays, from_parquet
 from .speed import Row
@@ -54,6 +54,11 @@ class StreamRun:
     memory_limit: str
     n_jobs: int | None = None
 
+    @property
+    def sets(self) -> list[OperatorSet]:
+        """The operator sets that are searched."""
+        return _few() if self.operators == "few" else library(self.operators)
+
     def model(self, tuned: bool, memory_limit: str | None) -> Any:
         cls = HeMLGOPClassifier if tuned else HeMLRNClassifier
         return cls(
@@ -62,7 +67,7 @@ class StreamRun:
             n_step=self.n_neurons,
             max_neurons=3 * self.n_neurons,
             max_layers=1,
-            operators=_few() if self.operators == "few" else self.operators,
+            operators=self.sets,
             learning_rates=(0.01,),
             epochs=(1,),
             dropout=0.0,
@@ -141,12 +146,12 @@ def measure_stream(
 
 
 def _first(source: Source, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    found: list[Any] = []
+    parts: list[Any] = []
     for chunk in source:
-        found.append((chunk.x, chunk.y))
-        if sum(len(x) for x, _ in found) >= n_rows:
+        parts.append((chunk.x, chunk.y))
+        if sum(len(x) for x, _ in parts) >= n_rows:
             break
-    xs, ys = zip(*found, strict=True)
+    xs, ys = zip(*parts, strict=True)
     return np.concatenate(xs)[:n_rows], np.concatenate(ys)[:n_rows]
 
 
@@ -158,22 +163,21 @@ def _measured(source: Source, x: np.ndarray, y: np.ndarray, run: StreamRun, tune
     peak = _peak()
     in_memory.append(_seconds(partial(run.model(tuned, None).fit, x, y)))
     rate = source.n_rows / seconds
-    known, known_busy = len(x) / np.mean(in_memory, axis=0)
+    rate_in_memory, busy_in_memory = len(x) / np.mean(in_memory, axis=0)
     steps = [step for step in model.history_ if step.kind == "block"]
     searching = sum(step.search_seconds for step in steps)
     tuning = sum(step.tuning_seconds for step in steps)
     size = source.n_rows * source.n_features * source.dtype.itemsize / 1e9
     name = "HeMLGOP, one epoch a block" if tuned else "HeMLRN"
-    sets = len(run.model(tuned, None)._settings(True).sets)
     return StreamRow(
-        f"{name}, 3 blocks of {run.n_neurons} from {sets} operator sets, "
+        f"{name}, 3 blocks of {run.n_neurons} from {len(run.sets)} operator sets, "
         f"{source.n_rows:,} x {source.n_features}",
         rate,
         "rows/s",
-        {f"in memory, {len(x):,} rows": float(known)},
+        {f"in memory, {len(x):,} rows": float(rate_in_memory)},
         f"{size:.2f} GB; {seconds:.1f} s, {1e6 * seconds / source.n_rows:.2f} us a row: search "
         f"{searching:.1f} s, tuning {tuning:.1f} s; {source.n_rows / busy:,.0f} rows a second of CPU "
-        f"time, in memory {known_busy:,.0f}; memory_limit {run.memory_limit}, at most "
+        f"time, in memory {busy_in_memory:,.0f}; memory_limit {run.memory_limit}, at most "
         f"{peak / 1e9:.2f} GB resident; accuracy {model.score(from_arrays(x[:20_000], y[:20_000])):.3f}",
         source.n_rows,
         1e6 * busy / source.n_rows,

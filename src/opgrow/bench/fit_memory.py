@@ -1,7 +1,7 @@
 """The memory that `opgrow fit` takes, measured in a process of its own, beside what `--dry-run` says before.
 
-Tuning is cut short, for its length decides nothing about memory, and growth ends after some seconds. The POP
-family searches two operator sets only, for each of them is trained, and grows all its layers.
+Tuning is cut short, because its length does not change the memory, and growth ends after some seconds. The
+POP family searches only two operator sets, because each of them is trained, and grows all its layers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Measured:
 
 def parse_sizes(text: str) -> list[tuple[int, int, int]]:
     """Sizes such as ``1000x10x2``, rows, inputs and classes, separated by commas."""
-    found = []
+    sizes = []
     for item in text.split(","):
         parts = item.strip().split("x")
         if len(parts) != 3 or not all(part.isdecimal() for part in parts):
@@ -66,8 +66,8 @@ def parse_sizes(text: str) -> list[tuple[int, int, int]]:
         rows, inputs, classes = map(int, parts)
         if inputs < 1 or classes < 2 or rows < 10 * classes:
             raise ValueError(f"{item!r} needs an input, two classes, and ten rows of each")
-        found.append((rows, inputs, classes))
-    return found
+        sizes.append((rows, inputs, classes))
+    return sizes
 
 
 def measure_memory(
@@ -94,12 +94,12 @@ def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: fl
     from ..estimators.by_method import estimators_of
     from ..estimators.files import read
 
-    known = estimators_of("classification")[method]().get_params()
+    parameters = estimators_of("classification")[method]().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}
-    if "widths" in known:
+    if "widths" in parameters:
         sets = [["multiplication", "sum", "tanh"], ["harmonic", "sum", "tanh"]]
         short |= {"operators": json.dumps(sets), "layer_threshold": "-1e9"}
-    options = [f"--param={name}={value}" for name, value in short.items() if name in known]
+    options = [f"--param={name}={value}" for name, value in short.items() if name in parameters]
     model = table.with_suffix(".safetensors")
     fit = [sys.executable, "-m", "opgrow", "fit", str(table), "--task", "classification"]
     fit += ["--method", method, "--device", "cpu", "--output", str(model), "--json", *options]
@@ -111,9 +111,7 @@ def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: fl
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise RuntimeError(
-            found.stderr.strip().splitlines()[0] if found.stderr.strip() else "a fit has failed"
-        )
-    return found
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[0] if done.stderr.strip() else "a fit has failed")
+    return done

@@ -1,4 +1,4 @@
-"""Growth from generated data of any size: how time and memory go with the number of rows."""
+"""Growth from generated data of any size: how time and memory depend on the number of rows."""
 
 from __future__ import annotations
 

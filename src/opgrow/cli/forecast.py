@@ -1,4 +1,4 @@
-"""``opgrow fit --dry-run``: what a fit would do and take, said when all is checked and nothing grown."""
+"""What a fit will do and the memory that it will take: for ``opgrow fit --dry-run``, and to warn in time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import typer
+from sklearn.base import is_classifier
 
 from opgrow.cli import common
 from opgrow.common.machine import available_bytes, peak_bytes, resident_bytes
-from opgrow.estimators.listeners.base import Callback
+from opgrow.estimators.array_data import divide_rows
+from opgrow.estimators.parameters import n_threads
 from opgrow.estimators.resources import Plan, plan_fit
-from opgrow.growth.events import FitStarted
 from opgrow.network.drawing.svg import counted
 
-__all__ = ["Forecast", "MemoryWatch", "Planned", "show_plan"]
+__all__ = ["Forecast", "forecast_of", "show_plan", "warn_of_memory"]
 
 _MIB = 1 << 20
 #: What the scores after a fit take of a row and an output: outputs, and probabilities while they are made.
@@ -25,17 +26,16 @@ _SCORED_BYTES = 4 + 3 * 8
 _LABEL_BYTES = 200
 
 
-class Planned(Exception):
-    """Ends a fit that was only to be planned."""
-
-
 @dataclass(frozen=True)
 class Forecast:
     """A plan and the memory of the whole process, in bytes.
 
     Attributes
     ----------
-    libraries : Python, torch, compiled kernels and all else that is there without data
+    plan : what the fit will do
+    divided : rows of the first network for training and for validation
+    n_threads : threads of the whole fit
+    libraries : Python, its libraries and all else that is there without data
     data : the inputs and targets, as they are in memory before growth
     growth : what growth, or at its end the scores, take beside these
     peak : the most that the process will have had, or None where the system does not say what it has
@@ -56,61 +56,45 @@ class Forecast:
         return self.available is not None and self.growth > self.available
 
 
-class MemoryWatch(Callback):
-    """Looks, when a fit begins to grow, at what it has and will need; ends it there if it is a dry run."""
+def forecast_of(estimator: Any, x: np.ndarray, y: np.ndarray, eval_set: Any = None) -> Forecast:
+    """What a fit will do and take; it refuses parameters that the fit would refuse.
 
-    forecast: Forecast
+    Inputs and targets are in memory when this is called, and all libraries are loaded.
+    """
+    classes, codes = np.unique(y, return_inverse=True) if is_classifier(estimator) else (None, None)
+    n_outputs = 1 if classes is None else len(classes)
+    n_held = None if eval_set is None else len(eval_set[0])
+    plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, n_held)
+    divided = plan.n_rows, plan.n_held
+    if eval_set is None:
+        rng, fraction = np.random.default_rng(0), estimator.validation_fraction
+        train, rest = divide_rows(len(x), codes, plan.n_networks, fraction, rng)[0]
+        divided = (len(x), 0) if train is None or rest is None else (len(train), len(rest))
+    tables = x.nbytes + y.nbytes + (0 if eval_set is None else sum(a.nbytes for a in eval_set))
+    targets = len(x) * n_outputs * (4 if classes is not None else 8)  # which the fit makes of y
+    growth = max(plan.growth, len(x) * (_SCORED_BYTES * n_outputs + _LABEL_BYTES))
+    now, before = resident_bytes(), peak_bytes() or 0
+    return Forecast(
+        plan,
+        divided,
+        n_threads(estimator.n_jobs),
+        libraries=None if now is None else max(0, now - tables),
+        data=tables + targets,
+        growth=growth,
+        peak=None if now is None else max(before, now + targets + growth),
+        available=available_bytes(),
+    )
 
-    def __init__(self, estimator: Any, x: Any, y: Any, eval_set: Any, dry_run: bool, quiet: bool) -> None:
-        from sklearn.base import is_classifier
 
-        from opgrow.estimators.array_data import divide_rows
-        from opgrow.estimators.parameters import n_threads
-
-        self.dry_run, self.quiet = dry_run, quiet
-        classes, codes = np.unique(y, return_inverse=True) if is_classifier(estimator) else (None, None)
-        n_outputs = 1 if classes is None else len(classes)
-        held = None if eval_set is None else len(eval_set[0])
-        self.plan = plan_fit(estimator, len(x), x.shape[1], n_outputs, held)
-        self.divided = self.plan.n_rows, self.plan.n_held
-        if eval_set is None:
-            rng = np.random.default_rng(0)
-            fraction = estimator.validation_fraction
-            train, rest = divide_rows(len(x), codes, self.plan.n_networks, fraction, rng)[0]
-            if train is not None and rest is not None:
-                self.divided = len(train), len(rest)
-            else:
-                self.divided = len(x), 0
-        self.n_threads = n_threads(estimator.n_jobs)
-        targets = len(x) * n_outputs * (4 if classes is not None else 8)
-        self.data = (
-            x.nbytes + y.nbytes + targets + (0 if eval_set is None else sum(a.nbytes for a in eval_set))
+def warn_of_memory(forecast: Forecast) -> None:
+    """Print a warning if growth may take more memory than there is."""
+    if forecast.too_much:
+        assert forecast.available is not None
+        typer.echo(
+            f"warning: growth may take about {_size(forecast.growth)} of memory, and "
+            f"{_size(forecast.available)} are available.",
+            err=True,
         )
-        self.scoring = len(x) * (_SCORED_BYTES * n_outputs + _LABEL_BYTES)
-
-    def on_fit_start(self, event: FitStarted) -> None:
-        """Forecast: all that a fit makes before it grows, kernels included, is there now."""
-        now, growth = resident_bytes(), max(self.plan.growth, self.scoring)
-        before = peak_bytes() or 0
-        self.forecast = Forecast(
-            self.plan,
-            self.divided,
-            self.n_threads,
-            None if now is None else max(0, now - self.data),
-            self.data,
-            growth,
-            None if now is None else max(before, now + growth),
-            available_bytes(),
-        )
-        if self.dry_run:
-            raise Planned
-        if self.forecast.too_much and not self.quiet:
-            assert self.forecast.available is not None
-            typer.echo(
-                f"warning: growth may take about {_size(growth)} of memory, and "
-                f"{_size(self.forecast.available)} are available.",
-                err=True,
-            )
 
 
 def show_plan(

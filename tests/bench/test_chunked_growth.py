@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("pyarrow")
 
-from opgrow.bench.streaming import StreamRow, figure, generate
+from opgrow.bench.chunked_growth import StreamRow, figure, generate
 from opgrow.cli import app
 from opgrow.rows.chunks import from_parquet
 
