@@ -23,60 +23,13 @@ ROOT = Path(__file__).parents[1]
 
 #: Imports of a package that stands above: (importer, imported).
 UPWARD = {
-    ("opgrow.common.team", "opgrow.growth.checkpoints"),
-    ("opgrow.training.population", "opgrow.growth.checkpoints"),
-    ("opgrow.training.train", "opgrow.growth.checkpoints"),
     # This script also runs in earlier commits, whose modules have other names: it needs the public ones.
     ("opgrow.bench.worker", "opgrow"),
 }
-#: Groups of modules that import each other.
-CYCLES = {
-    frozenset({"opgrow.growth.checkpoints.folder", "opgrow.growth.checkpoints.journal"}),
-    frozenset(
-        {
-            "opgrow.distributed.backend",
-            "opgrow.distributed.checkpoints",
-            "opgrow.distributed.ranks",
-            "opgrow.distributed.streams",
-        }
-    ),
-    frozenset(
-        {
-            "opgrow.estimators",
-            "opgrow.estimators.base",
-            "opgrow.estimators.bls",
-            "opgrow.estimators.files",
-            "opgrow.estimators.hemlgop",
-            "opgrow.estimators.pln",
-            "opgrow.estimators.pop",
-            "opgrow.estimators.record",
-            "opgrow.estimators.resources",
-            "opgrow.estimators.streaming",
-        }
-    ),
-}
-#: Functions with more than 7 parameters: (module, qualified name).
+#: Functions with more than 7 parameters.
 MANY_PARAMETERS = {
-    ("opgrow.estimators.base", "GrowingEstimator._fit_rows"),
-    ("opgrow.estimators.base", "GrowingEstimator._grow"),
-    ("opgrow.estimators.chunk_problem", "open_problem"),
     # A public function, whose keywords are everything that users can ask of a C file.
     ("opgrow.export.c", "export_c"),
-}
-#: Functions with more than 60 lines.
-LONG = {("opgrow.estimators.base", "GrowingEstimator._grow")}
-#: Functions that raise NotImplementedError.
-NOT_IMPLEMENTED = {
-    ("opgrow.distributed.backend", "DistributedBackend.group_size"),
-    ("opgrow.distributed.backend", "DistributedBackend.matrices"),
-    ("opgrow.estimators.base", "GrowingEstimator._settings"),
-    ("opgrow.estimators.listeners.records", "Records.record"),
-    ("opgrow.estimators.pop", "LayerEstimator._operator_sets"),
-    ("opgrow.estimators.resources", "growth_bytes"),
-    ("opgrow.estimators.resources", "n_parameters"),
-    ("opgrow.growth.chunk_backend", "StreamBackend.moments"),
-    ("opgrow.rows.chunks.part", "StreamPart.accept_computed"),
-    ("opgrow.rows.chunks.part", "StreamPart.remember"),
 }
 
 MAX_PARAMETERS = 7
@@ -119,7 +72,7 @@ def test_packages_import_only_those_below():
 
 
 def test_no_modules_import_each_other():
-    assert set(cycles({(one.importer, one.imported) for one in IMPORTS})) == CYCLES
+    assert set(cycles({(one.importer, one.imported) for one in IMPORTS})) == set()
 
 
 def cycles(pairs: set[tuple[str, str]]) -> Iterator[frozenset[str]]:
@@ -257,8 +210,8 @@ def test_commands_are_found():
 
 
 def test_functions_are_short():
-    assert {f.key for f in FUNCTIONS if f.n_lines > MAX_LINES} == LONG
+    assert {f.key for f in FUNCTIONS if f.n_lines > MAX_LINES} == set()
 
 
 def test_nothing_is_left_to_be_implemented():
-    assert {f.key for f in FUNCTIONS if f.raises_not_implemented} == NOT_IMPLEMENTED
+    assert {f.key for f in FUNCTIONS if f.raises_not_implemented} == set()

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from ..common.team import current
 from ..common.threads import stream
-from ..growth.checkpoints import Identity, NoFolder, kept_seed, opened
+from ..growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, opened
 from ..growth.checkpoints.fingerprints import texts
 from ..growth.engine import Engine
 from ..growth.events import FitFinished, FitStarted, GrowthStep
@@ -186,7 +186,7 @@ class Fit:
             partial(self.listeners.hear, member),
             engine,
             self.team,
-            self.folder.journal(f"network{member:02d}"),
+            journal_of(self.folder, f"network{member:02d}"),
         )
 
     def _note(self, number: int, growth: Growth) -> None:

@@ -3,10 +3,9 @@
 from ...common.interruption import Interrupted
 from .folder import Folder, NoFolder, clear, holds_a_fit, kept_seed, opened
 from .identity import Identity
-from .journal import Draft, Journal
+from .journal import Journal, journal_of
 
 __all__ = [
-    "Draft",
     "Folder",
     "Identity",
     "Interrupted",
@@ -14,6 +13,7 @@ __all__ = [
     "NoFolder",
     "clear",
     "holds_a_fit",
+    "journal_of",
     "kept_seed",
     "opened",
 ]

@@ -19,7 +19,6 @@ from typing import IO, Any
 from ...common.interruption import Interrupted, Interruption, listening
 from ...common.team import ALONE, Alone
 from .identity import Identity, Run, begin_run, read_run
-from .journal import FileJournal, Journal, first_missing
 from .records import Record, damaged, parse_record, read_content, read_record, write_record
 
 __all__ = [
@@ -41,9 +40,6 @@ class NoFolder:
 
     elapsed_before = 0.0
 
-    def journal(self, name: str) -> Journal:
-        return Journal()
-
 
 class Folder(NoFolder):
     """An open folder.
@@ -64,9 +60,6 @@ class Folder(NoFolder):
         self.elapsed_before = 0.0
         self._started = time.perf_counter()
         self._guard, self._closed = threading.Lock(), False
-
-    def journal(self, name: str) -> FileJournal:
-        return FileJournal(self, name)
 
     def elapsed(self) -> float:
         """Seconds since the fit began, over all its runs."""
@@ -162,10 +155,17 @@ class Folder(NoFolder):
         elapsed = 0.0
         for file in self.files("network"):
             elapsed = max(elapsed, read_record(file, self.run, None)[0].elapsed)
-            missing = first_missing(file)
+            missing = _first_missing(file)
             if missing is not None:
                 raise damaged(missing, f"it is missing, though {file.name!r}, which comes after it, is there")
         return elapsed
+
+
+def _first_missing(path: Path) -> Path | None:
+    """The piece of work before this one, if its file is not there: no work begins before the last is done."""
+    name, number = path.stem.split("-")[:2]
+    before = path.with_name(f"{name}-{int(number) - 1:04d}{path.suffix}")
+    return None if int(number) == 1 or before.exists() else before
 
 
 def holds_a_fit(path: str | os.PathLike[str]) -> bool:

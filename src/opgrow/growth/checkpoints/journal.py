@@ -13,25 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ...common.interruption import Interrupted
 from ...training.draft import Check, Draft
+from .folder import Folder, NoFolder
 from .records import Record, damaged
 
-if TYPE_CHECKING:
-    from .folder import Folder
-
-__all__ = ["Draft", "FileDraft", "FileJournal", "Journal", "first_missing"]
+__all__ = ["FileDraft", "FileJournal", "Journal", "journal_of"]
 
 Value = TypeVar("Value")
-
-
-def first_missing(path: Path) -> Path | None:
-    """The piece of work before this one, if its file is not there: no work begins before the last is done."""
-    name, number = path.stem.split("-")[:2]
-    before = path.with_name(f"{name}-{int(number) - 1:04d}{path.suffix}")
-    return None if int(number) == 1 or before.exists() else before
 
 
 class Journal:
@@ -132,3 +123,8 @@ class FileDraft(Draft):
         seconds = self.seconds + time.perf_counter() - self.began
         record = Record(self.title, finished, seconds, folder.elapsed(), self.journal.stopped)
         folder.write(self.path, record, value)
+
+
+def journal_of(folder: NoFolder | Folder, name: str) -> Journal:
+    """The journal of a network in a folder, or one that remembers nothing where there is none."""
+    return FileJournal(folder, name) if isinstance(folder, Folder) else Journal()

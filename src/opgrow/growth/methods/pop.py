@@ -31,6 +31,7 @@ from ...network import Block, Head, Layer
 from ...operators import OperatorSet
 from ...rows.interface import WholeRows
 from ...rows.memory import MemoryRows
+from ...training.draft import Draft
 from ...training.population import (
     Member,
     MemberOutcome,
@@ -45,7 +46,6 @@ from ...training.schedule import Epoch, Outcome
 from ...training.scores import Score
 from ...training.settings import TuningSettings
 from ...training.train import Training, train
-from ..checkpoints import Draft
 from ..engine import NativeEngine
 from ..events import (
     CandidateFinished,
