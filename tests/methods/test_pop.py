@@ -24,11 +24,11 @@ from opgrow import Callback, OperatorSet, POPRegressor, operator_sets
 from opgrow.estimators.listeners.progress import Progress
 from opgrow.growth import methods
 from opgrow.growth.events import CandidateFinished, EpochFinished, PhaseStarted
-from opgrow.growth.loop import Problem
 from opgrow.growth.methods import pop, population_pass
 from opgrow.growth.methods.pop import POPSettings
 from opgrow.network import Block
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
+from opgrow.rows.problem import Problem
 from opgrow.training.population import Member, draw_start
 from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings

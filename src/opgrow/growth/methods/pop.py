@@ -45,8 +45,9 @@ from ..events import (
     PhaseStarted,
 )
 from ..footprints.layers import LayerFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, schedule
+from ..loop import GrownLayer, Growth, Method
 from ..search import Candidate
+from ..settings import GrowthSettings
 from .population_pass import PopulationPass
 from .registry import declared
 
@@ -222,7 +223,7 @@ class POPGrowth(Growth):
             tuning,
             rng or np.random.default_rng(0),
             lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
-            f"tune {number}, {block.operator_set}, {schedule(tuning)}",
+            f"tune {number}, {block.operator_set}, {tuning.title}",
         )
         return outcome
 
