@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import MODES, Library, name_of, needs_compiler
-from every_variant import outcomes
 from sklearn.datasets import load_diabetes, load_iris
 from typer.testing import CliRunner
 
 import opgrow
-from networks import randomized
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.cli import app
 from opgrow.export import fixed_emulation
@@ -29,6 +26,9 @@ from opgrow.export.measuring import Expected, compare
 from opgrow.export.program import program_of
 from opgrow.export.ranges import usual_largest
 from opgrow.operators import registered
+from tests.export.compiled import MODES, Library, name_of, needs_compiler
+from tests.export.every_variant import outcomes
+from tests.networks import randomized
 
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))

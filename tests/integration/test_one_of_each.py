@@ -12,9 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
 from typer.testing import CliRunner
 
-import example_operators
 import opgrow
-from export.compiled import MODES, Library, name_of, needs_compiler
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, OperatorSet
 from opgrow.bench import models
 from opgrow.bench.protocols import draw_split
@@ -25,6 +23,8 @@ from opgrow.estimators.by_method import estimators_of
 from opgrow.estimators.registry import ESTIMATORS, listed
 from opgrow.growth.methods import METHODS, declared
 from opgrow.growth.methods.hemlgop import BlockGrowth, BlockMethod
+from tests import example_operators
+from tests.export.compiled import MODES, Library, name_of, needs_compiler
 
 QUICK = {"n_min": 8, "n_step": 4, "max_neurons": 12, "epochs": (4, 2, 2), "fine_tune_epochs": 2}
 SETTINGS = QUICK | {"preset": None, "max_layers": 1, "random_state": 0}

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import nn
 
-from example_networks import ALL, broad, mixed, progressive
-from networks import in_double, randomized
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
 from opgrow.network.torch import BlockModule, from_torch
 from opgrow.operators import register_activation, unregister
+from tests.example_networks import ALL, broad, mixed, progressive
+from tests.networks import in_double, randomized
 
 pytestmark = pytest.mark.cpu
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 from sklearn.datasets import make_classification
 
-from networks import with_random_parameters
 from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
 from opgrow.common.team import ALONE
 from opgrow.estimators import array_data
@@ -24,6 +23,7 @@ from opgrow.training.candidates import Candidates
 from opgrow.training.draft import Draft
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
+from tests.networks import with_random_parameters
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 

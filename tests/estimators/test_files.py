@@ -25,8 +25,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 import opgrow
-from double_precision import answers, assert_as_double_precision_says, assert_labels_of_double_precision
-from networks import randomized
 from opgrow import Block, Layer, Network, estimators
 from opgrow.common.checksums import seal, tensors_in
 from opgrow.estimators import files as persistence
@@ -37,6 +35,8 @@ from opgrow.growth.search import Candidate
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
 from opgrow.rows.tables import TableEncoder
 from opgrow.training.scores import Score
+from tests.double_precision import answers, assert_as_double_precision_says, assert_labels_of_double_precision
+from tests.networks import randomized
 
 QUICK = {
     "n_min": 6,
@@ -47,7 +47,7 @@ QUICK = {
     "random_state": 0,
 }
 ONE_SET = QUICK | {"operators": [PERCEPTRON], "n_jobs": 1}
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
@@ -112,7 +112,7 @@ import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import opgrow
-from test_persistence import data_for, digest
+from tests.estimators.test_files import data_for, digest
 found = {}
 for path in Path(sys.argv[2]).glob("*.safetensors"):
     model = opgrow.load(path)
@@ -121,7 +121,7 @@ for path in Path(sys.argv[2]).glob("*.safetensors"):
 print(json.dumps(found))
 """
     run = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)],
+        [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,

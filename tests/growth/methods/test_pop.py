@@ -19,7 +19,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
 import opgrow
-from networks import are_same
 from opgrow import Callback, OperatorSet, POPRegressor, operator_sets
 from opgrow.estimators.listeners.progress import Progress
 from opgrow.growth import methods
@@ -32,6 +31,7 @@ from opgrow.operators import register_activation, register_nodal, register_pool,
 from opgrow.training.population import Member, draw_start
 from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
+from tests.networks import are_same
 
 pytestmark = pytest.mark.cpu
 

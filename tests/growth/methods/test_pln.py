@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.linear_model import Ridge
 
 import opgrow
-from networks import are_same
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
 from opgrow.growth import methods
 from opgrow.growth.events import PhaseStarted
@@ -22,6 +21,7 @@ from opgrow.growth.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
 from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
+from tests.networks import are_same
 
 pytestmark = pytest.mark.cpu
 

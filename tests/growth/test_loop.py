@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from networks import are_same
 from opgrow.growth import methods
 from opgrow.growth.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
 from opgrow.growth.loop import GrownLayer, Growth, GrowthSettings, Method, Problem
@@ -18,6 +17,7 @@ from opgrow.network import Block, Layer, Linear
 from opgrow.operators import operator_sets
 from opgrow.training.scores import Score, evaluate
 from opgrow.training.settings import TuningSettings
+from tests.networks import are_same
 
 pytestmark = pytest.mark.cpu
 

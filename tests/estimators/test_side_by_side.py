@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 import opgrow
-from networks import randomized
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.estimators.base import NetworkSize
 from opgrow.estimators.listeners import Callback
@@ -21,6 +20,7 @@ from opgrow.growth.engine import NativeEngine
 from opgrow.network import Block, Layer, Network
 from opgrow.network.average import average, fold_rows, rows_between
 from opgrow.operators import OperatorSet
+from tests.networks import randomized
 
 X, Y = load_iris(return_X_y=True)
 SETS = [OperatorSet("multiplication", "sum", "sigmoid")]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from networks import in_double, randomized
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.network import compiled
 from opgrow.operators import register_activation, unregister
+from tests.networks import in_double, randomized
 
 pytestmark = pytest.mark.cpu
 

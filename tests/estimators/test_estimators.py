@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import opgrow
-from double_precision import answers, assert_as_double_precision_says
 from opgrow import (
     HeMLGOPClassifier,
     HeMLGOPRegressor,
@@ -36,6 +35,7 @@ from opgrow import (
     POPRegressor,
 )
 from opgrow.operators import register_nodal, unregister
+from tests.double_precision import answers, assert_as_double_precision_says
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
 ESTIMATORS = [getattr(opgrow, name) for name in NAMES]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from example_networks import ALL, broad, mixed, operational, perceptrons, progressive
-from networks import in_double
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
 from opgrow.network import NORM_EPSILON, Linear
 from opgrow.operators import register_activation, unregister
+from tests.example_networks import ALL, broad, mixed, operational, perceptrons, progressive
+from tests.networks import in_double
 
 pytestmark = pytest.mark.cpu
 

@@ -19,7 +19,7 @@ from opgrow.estimators.registry import ESTIMATORS
 from opgrow.growth.loop import Method
 from opgrow.growth.methods import METHODS, declared
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
