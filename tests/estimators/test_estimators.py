@@ -36,6 +36,7 @@ from opgrow import (
 )
 from opgrow.operators import register_nodal, unregister
 from tests.double_precision import answers, assert_as_double_precision_says
+from tests.networks import outputs_of
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
 ESTIMATORS = [getattr(opgrow, name) for name in NAMES]
@@ -274,7 +275,7 @@ def test_rows_without_weight_are_rows_that_are_not_there(cls, iris):
     keep = np.random.default_rng(0).uniform(size=len(x)) < 0.7
     weighted = small(cls).fit(x, y, sample_weight=keep.astype(float))
     removed = small(cls).fit(x[keep], y[keep])
-    np.testing.assert_array_equal(weighted._outputs(x), removed._outputs(x))
+    np.testing.assert_array_equal(weighted.network_.outputs(x), removed.network_.outputs(x))
 
 
 def test_only_the_ratio_of_weights_counts(iris):
@@ -304,7 +305,7 @@ def test_eval_set_scores_and_is_not_trained_on(cls, iris):
         estimator.set_params(n_estimators=1)
     fitted = estimator.fit(x[train], y[train], eval_set=(x[held], y[held]))
     same = clone(estimator).fit(x[train], y[train], eval_set=[(x[held], y[held])])
-    np.testing.assert_array_equal(fitted._outputs(x), same._outputs(x))
+    np.testing.assert_array_equal(fitted.network_.outputs(x), same.network_.outputs(x))
     told = [step for step in fitted.history_ if step.accepted][-1].score
     if cls in CLASSIFIERS:
         error = ((fitted.predict_proba(x[held]) - np.eye(3)[y[held]]) ** 2).sum(axis=1).mean()
@@ -428,12 +429,16 @@ def test_custom_operators_through_the_parameter(iris):
 )
 def test_tensors_lists_and_frames_are_the_same_data(cls, iris):
     x, y = iris
-    wanted = small(cls).fit(x, y)._outputs(x)
+    expected = outputs_of(small(cls).fit(x, y), x)
     frame = pd.DataFrame(x, columns=list("abcd"))
-    for given in (torch.from_numpy(x), x.tolist(), frame, np.asfortranarray(x)):
-        target = torch.from_numpy(y) if isinstance(given, torch.Tensor) else y
-        np.testing.assert_array_equal(small(cls).fit(given, target)._outputs(given), wanted)
-    np.testing.assert_array_equal(small(cls).fit(frame, pd.Series(y))._outputs(frame), wanted)
+    for rows, target in (
+        (torch.from_numpy(x), torch.from_numpy(y)),
+        (x.tolist(), y),
+        (frame, y),
+        (frame, pd.Series(y)),
+        (np.asfortranarray(x), y),
+    ):
+        np.testing.assert_array_equal(outputs_of(small(cls).fit(rows, target), rows), expected)
 
 
 def test_feature_names_are_kept_and_checked(iris):

@@ -28,7 +28,6 @@ def test_every_method_has_two_estimators(method):
     for task, suffix in (("classification", "Classifier"), ("regression", "Regressor")):
         cls = estimators_of(task)[method]
         assert cls.__name__ == method + suffix
-        assert cls._method is METHODS[method]
         assert getattr(estimators, cls.__name__) is getattr(opgrow, cls.__name__) is cls
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
-from opgrow.network import NORM_EPSILON, Linear
+from opgrow.network import NORM_EPSILON, Linear, compiled
 from opgrow.operators import register_activation, unregister
 from tests.example_networks import ALL, broad, mixed, operational, perceptrons, progressive
 from tests.networks import in_double
@@ -161,11 +161,15 @@ def test_unit_norm_refuses_a_bias():
 @pytest.mark.parametrize("make", ALL)
 def test_outputs_are_those_of_torch_in_double_precision(make):
     network = make()
-    wanted = in_double(network, X)
     assert network.outputs(X).dtype == np.float32
-    np.testing.assert_allclose(network.outputs(X), wanted, rtol=1e-4, atol=1e-4)
-    # The same block by block, which is how operators of users are computed.
-    np.testing.assert_allclose(network._by_blocks(X), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(network.outputs(X), in_double(network, X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_outputs_are_the_same_block_by_block_as_operators_of_users_are_computed(make, monkeypatch):
+    whole = make().outputs(X)
+    monkeypatch.setattr(compiled, "is_compilable", lambda network: False)
+    np.testing.assert_allclose(make().outputs(X), whole, rtol=1e-4, atol=1e-4)
 
 
 def test_features_are_what_the_head_sees():
@@ -177,18 +181,19 @@ def test_features_are_what_the_head_sees():
         np.testing.assert_allclose(out, network.outputs(X), rtol=1e-4, atol=1e-4)
 
 
-def test_outputs_are_scaled_and_limited():
+@pytest.mark.parametrize("compilable", [True, False])
+def test_outputs_are_scaled_and_limited(compilable, monkeypatch):
+    monkeypatch.setattr(compiled, "is_compilable", lambda network: compilable)
     mean, scale = np.array([10.0, -10.0]), np.array([2.0, 3.0])
     options = {"output_mean": mean, "output_scale": scale}
     network = Network(3, 2, head_operators=PERCEPTRON, **options)
     network.head.weight[:] = np.random.default_rng(0).normal(size=(3, 2))
     x = np.random.default_rng(2).normal(size=(7, 3))
-    wanted = scale / (1 + np.exp(-x @ network.head.weight)) + mean
+    expected = scale / (1 + np.exp(-x @ network.head.weight)) + mean
     assert network.outputs(x).dtype == np.float64
-    np.testing.assert_allclose(network.outputs(x), wanted, rtol=1e-5)
+    np.testing.assert_allclose(network.outputs(x), expected, rtol=1e-5)
     network.output_low, network.output_high = np.array([11.0, -9.0]), np.array([11.2, -8.5])
-    for found in (network.outputs(x), network._by_blocks(x)):
-        np.testing.assert_allclose(found, wanted.clip([11.0, -9.0], [11.2, -8.5]), rtol=1e-5)
+    np.testing.assert_allclose(network.outputs(x), expected.clip([11.0, -9.0], [11.2, -8.5]), rtol=1e-5)
 
 
 def test_input_constants_survive_large_means():

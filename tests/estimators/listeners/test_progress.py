@@ -19,8 +19,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
+from opgrow.estimators.listeners import broadcast
 from opgrow.estimators.listeners.progress import Progress, growth_table
-from opgrow.growth.events import EpochFinished, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from opgrow.growth.events import EpochFinished, Event, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.training.schedule import Epoch
 from opgrow.training.scores import Score
 
@@ -49,6 +50,15 @@ def written(console: Console) -> str:
     return file.getvalue()
 
 
+def last_drawing(*events: Event) -> str:
+    """What the live display shows of a growth after some events; it is drawn once more when it ends."""
+    console = terminal(80)
+    with Progress(console=console) as progress:
+        for event in (STARTED, *events):
+            broadcast(event, [progress])
+    return written(console).rpartition(STARTED.method)[2]
+
+
 def refreshers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if type(thread).__name__ == "_RefreshThread"]
 
@@ -62,9 +72,9 @@ def _no_thread_is_left() -> Iterator[None]:
 
 
 def step(**changes: Any) -> GrowthStep:
-    known = {"kind": "block", "layer": 1, "block": 2, "accepted": True, "score": Score(0.0843, 0.2)}
-    known |= {"improvement": 0.25, "n_parameters": 12345, "operator_set": LONGEST, "n_neurons": 20}
-    return GrowthStep(**(known | changes))
+    values = {"kind": "block", "layer": 1, "block": 2, "accepted": True, "score": Score(0.0843, 0.2)}
+    values |= {"improvement": 0.25, "n_parameters": 12345, "operator_set": LONGEST, "n_neurons": 20}
+    return GrowthStep(**(values | changes))
 
 
 def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
@@ -111,39 +121,26 @@ def test_every_line_is_there_as_soon_as_its_step_is_finished() -> None:
 
 
 def test_the_live_display_shows_phase_progress_and_best_score() -> None:
-    console = terminal()
-    with Progress(console=console) as progress:
-        progress.on_growth_start(STARTED)
-        display = progress._display
-        assert display is not None
-
-        def shown() -> str:
-            probe = terminal(80)
-            probe.print(display.render())
-            return written(probe)
-
-        progress.on_phase_start(PhaseStarted("search", 1, 2, 144))
-        assert "layer 1 block 2  searching 144 operator sets" in shown()
-        progress.on_phase_start(PhaseStarted("tune", 1, 2, 100, LONGEST))
-        for number, value in ((1, 0.5), (2, 0.3), (3, 0.4)):
-            progress.on_epoch_end(EpochFinished("tune", 1, 2, Epoch(number, 0.01, 1.0, Score(value, 1.0))))
-        assert f"tune  {LONGEST}" in shown()
-        assert "3/100 epochs" in shown()
-        assert "best brier 0.3" in shown()
-        progress.on_step_end(StepFinished(step()))
-        assert "12,345 parameters" in shown()
-        assert "…" not in shown()
-        progress.on_phase_start(PhaseStarted("fine-tune", 2, 0, 200))
-        assert "0/200 epochs" in shown()
+    events: list[Any] = [PhaseStarted("search", 1, 2, 144)]
+    assert "layer 1 block 2  searching 144 operator sets" in last_drawing(*events)
+    events.append(PhaseStarted("tune", 1, 2, 100, LONGEST))
+    for number, value in ((1, 0.5), (2, 0.3), (3, 0.4)):
+        events.append(EpochFinished("tune", 1, 2, Epoch(number, 0.01, 1.0, Score(value, 1.0))))
+    drawing = last_drawing(*events)
+    assert f"tune  {LONGEST}" in drawing
+    assert "3/100 epochs" in drawing
+    assert "best brier 0.3" in drawing
+    events.append(StepFinished(step()))
+    assert "12,345 parameters" in last_drawing(*events)
+    assert "…" not in last_drawing(*events)
+    events.append(PhaseStarted("fine-tune", 2, 0, 200))
+    assert "0/200 epochs" in last_drawing(*events)
 
 
 def test_a_rejected_part_does_not_count_as_the_size_of_the_network() -> None:
-    with Progress(console=terminal()) as progress:
-        progress.on_growth_start(STARTED)
-        progress.on_step_end(StepFinished(step(n_parameters=100)))
-        progress.on_step_end(StepFinished(step(n_parameters=900, accepted=False, improvement=-0.5)))
-        assert progress._display is not None
-        assert progress._display.n_parameters == 100
+    accepted = StepFinished(step(n_parameters=100))
+    rejected = StepFinished(step(n_parameters=900, accepted=False, improvement=-0.5))
+    assert " 100 parameters" in last_drawing(accepted, rejected)
 
 
 def test_the_end_of_growth_ends_the_display() -> None:
@@ -233,9 +230,10 @@ def test_it_is_copied_with_its_estimator_even_while_it_runs() -> None:
             pickle.loads(pickle.dumps(progress)),
             clone(HeMLGOPClassifier(callbacks=[progress])).callbacks[0],
         ]
-        for other in copies:
-            assert other._display is None
         assert len(refreshers()) == 1
+        for other in copies:
+            assert other.console is None
+            other.on_step_end(StepFinished(step()))
 
 
 def test_fits_in_several_threads_do_not_meet() -> None:
@@ -279,8 +277,7 @@ def test_ten_thousand_epochs_are_drawn_a_few_times_only() -> None:
         progress.on_phase_start(PhaseStarted("tune", 1, 1, 10_000, LONGEST))
         for number in range(1, 10_001):
             progress.on_epoch_end(EpochFinished("tune", 1, 1, Epoch(number, 0.01, 1.0, Score(0.5, 1.0))))
-        assert progress._display is not None
-        assert progress._display.done == 10_000
+    assert "10000/10000 epochs" in file.getvalue()
     assert file.writes < 1000
 
 

@@ -399,8 +399,8 @@ def test_weights_of_an_estimator_are_repeated_rows(cls):
     weighted = small(cls, ridge=2.0 * share, mu=0.1 * share, **fixed).fit(x, y, sample_weight=counts)
     repeated = small(cls, ridge=2.0, mu=0.1, **fixed).fit(np.repeat(x, counts, axis=0), np.repeat(y, counts))
     plain = small(cls, ridge=2.0, mu=0.1, **fixed).fit(x, y)
-    np.testing.assert_allclose(weighted._outputs(x), repeated._outputs(x), atol=1e-5)
-    assert np.abs(plain._outputs(x) - repeated._outputs(x)).max() > 1e-4
+    np.testing.assert_allclose(weighted.network_.outputs(x), repeated.network_.outputs(x), atol=1e-5)
+    assert np.abs(plain.network_.outputs(x) - repeated.network_.outputs(x)).max() > 1e-4
 
 
 def test_the_same_seed_grows_the_same_network():
@@ -453,7 +453,7 @@ def test_odd_data(cls, activation):
     for name, (inputs, labels) in cases.items():
         for fraction in (0.0, 0.25):
             model = small(cls, validation_fraction=fraction, feature_activation=activation)
-            assert np.isfinite(model.fit(inputs, labels)._outputs(inputs)).all(), name
+            assert np.isfinite(model.fit(inputs, labels).network_.outputs(inputs)).all(), name
 
 
 def test_a_constant_target_is_predicted():
@@ -521,7 +521,7 @@ def test_what_is_saved_is_loaded(cls, tmp_path):
     assert type(loaded) is cls
     assert loaded.get_params() == model.get_params()
     assert loaded.history_ == model.history_
-    np.testing.assert_array_equal(loaded._outputs(x), model._outputs(x))
+    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
     assert_same(loaded.network_, model.network_)
 
 

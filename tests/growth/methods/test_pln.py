@@ -402,7 +402,7 @@ def test_whole_weights_are_repeated_rows(cls):
     assert weighted.network_.topology() == repeated.network_.topology()
     for name, tensor in to_tensors(weighted.network_).items():
         np.testing.assert_allclose(to_tensors(repeated.network_)[name], tensor, rtol=1e-3, atol=1e-4)
-    assert np.abs(weighted._outputs(x) - plain._outputs(x)).max() > 1e-2
+    assert np.abs(weighted.network_.outputs(x) - plain.network_.outputs(x)).max() > 1e-2
 
 
 @pytest.mark.parametrize("cls", [PLNClassifier, PLNRegressor])
@@ -413,7 +413,7 @@ def test_saved_models_come_back(cls, tmp_path):
     loaded = opgrow.load(tmp_path / "model.safetensors")
     assert type(loaded) is cls
     assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded._outputs(x), model._outputs(x))
+    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
     assert [step.train_loss for step in loaded.history_] == [step.train_loss for step in model.history_]
 
 
@@ -498,7 +498,7 @@ def odd_tables():
 def test_odd_tables_are_fitted(cls, x, y, standardize):
     for ridge in (1e-12, 1.0):
         model = cls(standardize=standardize, ridge=ridge, **(QUICK | ALWAYS)).fit(x, y)
-        assert np.isfinite(model._outputs(x)).all()
+        assert np.isfinite(model.network_.outputs(x)).all()
         assert all(np.isfinite(array).all() for array in to_tensors(model.network_).values())
         assert np.isfinite([step.train_loss for step in model.history_ if step.kind == "block"]).all()
         if np.ptp(x) > 0:  # not worse than the mean

@@ -719,9 +719,9 @@ def test_rows_without_weight_are_not_there(cls):
     keep = np.random.default_rng(0).uniform(size=len(x)) < 0.7
     weighted = quick(cls).fit(x, y, sample_weight=keep.astype(float))
     removed = quick(cls).fit(x[keep], y[keep])
-    np.testing.assert_array_equal(weighted._outputs(x), removed._outputs(x))
+    np.testing.assert_array_equal(weighted.network_.outputs(x), removed.network_.outputs(x))
     other = quick(cls).fit(x, y, sample_weight=np.where(keep, 1.0, 0.1))
-    assert not np.array_equal(weighted._outputs(x), other._outputs(x))
+    assert not np.array_equal(weighted.network_.outputs(x), other.network_.outputs(x))
 
 
 @every(ESTIMATORS)
@@ -732,7 +732,7 @@ def test_saved_models_come_back(cls, tmp_path):
     loaded = opgrow.load(tmp_path / "model.safetensors")
     assert type(loaded) is cls
     assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded._outputs(x), model._outputs(x))
+    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
     np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
     # A model file holds no curves, and only the best candidates.
     kept = [replace(step, curve=[], candidates=step.candidates[:5]) for step in model.history_]
@@ -855,7 +855,7 @@ def test_features_that_are_not_finite_are_an_error_that_says_so(cls):
     sets = [("quadratic", "sum", "inverse_absolute")]
     if cls is opgrow.PMLPRegressor:
         model = quick(cls, standardize=False).fit(1e30 * x, y)  # activated, so finite all the same
-        assert np.isfinite(model._outputs(1e30 * x)).all()
+        assert np.isfinite(model.network_.outputs(1e30 * x)).all()
     else:
         with pytest.raises(FloatingPointError, match="none of the 1 candidates had a finite score"):
             quick(cls, operators=sets, standardize=False).fit(1e30 * x, y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -199,8 +201,8 @@ def test_a_problem_that_is_forgotten_leaves_the_device():
         for _ in range(2)
     ]
     problem = replace(parts[0], validation=parts[1])
-    for known in (problem, parts[1]):
-        backend.rows(known)
-    assert len(backend._sources) == 2
+    sources = [weakref.ref(backend.rows(part).source) for part in (problem, parts[1])]
+    assert all(source() is not None for source in sources)
     backend.forget(problem)
-    assert not backend._sources
+    gc.collect()
+    assert all(source() is None for source in sources)

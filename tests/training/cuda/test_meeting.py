@@ -226,18 +226,24 @@ def test_a_batch_becomes_smaller_when_trainings_end_early():
     np.testing.assert_allclose(found[3].theta, alone.theta, atol=1e-4)
 
 
-def test_what_cannot_be_joined_is_trained_by_itself():
+def test_what_cannot_be_joined_is_trained_by_itself(monkeypatch):
     backend = CudaEngine(DEVICE)
 
     class Saving(Draft):
         saves = True
 
-    likeness = [
-        meeting._likeness(training_of(backend, 1, **more))
-        for more in ({}, {"width": 4}, {"exact": False}, {"draft": Saving()})
-    ]
-    assert len(set(likeness)) == 4
-    assert meeting._likeness(training_of(backend, 2)) == likeness[0]
+    changes = {"plain": {}, "alike": {}, "wider": {"width": 4}, "rough": {"exact": False}}
+    changes["saved"] = {"draft": Saving()}
+    plans = {name: [training_of(backend, i, **more)] for i, (name, more) in enumerate(changes.items())}
+    names = {id(training): name for name, [training] in plans.items()}
+
+    def together(trainings):
+        return [{names[id(training)] for training in trainings}] * len(trainings)
+
+    monkeypatch.setattr(meeting, "train_together", together)
+    groups = {name: result for name, [result] in meet(plans).items()}
+    joined = {"plain", "alike"}
+    assert groups == {name: joined if name in joined else {name} for name in plans}
 
 
 # --- whole fits, whose networks meet on the host ---
