@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rank_worker as worker
 import torch
 import torch.distributed as dist
 from sklearn.datasets import load_breast_cancer
@@ -31,6 +30,7 @@ from opgrow.growth.checkpoints.identity import read_run
 from opgrow.growth.checkpoints.records import read_record
 from opgrow.operators import library
 from opgrow.rows.chunks import from_files
+from tests.distributed import rank_worker as worker
 
 HERE = Path(__file__).parent
 #: Seconds for all ranks of a case, on a busy machine.
