@@ -17,9 +17,9 @@ from networks import are_same
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
 from opgrow.growth import methods
 from opgrow.growth.events import PhaseStarted
-from opgrow.growth.loop import Problem
 from opgrow.growth.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
+from opgrow.rows.problem import Problem
 from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
 
