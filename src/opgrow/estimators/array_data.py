@@ -14,7 +14,7 @@ from ..network import Network
 from ..network.average import fold_rows, rows_between
 from ..network.scaling import BOUND, SAMPLE_ROWS, Scaling, kept_sample, robust, spread_rows
 from ..rows.preparation import merged, ranges, split_rows, standardized
-from ..rows.problem import Problem
+from ..rows.problem import Problem, place_of
 from .base import GrowingEstimator
 from .fit_data import MIN_VALIDATION_ROWS, Constants, FitData
 
@@ -153,11 +153,14 @@ class ArrayData(FitData):
     def _prepared(self, chosen: _Chosen, validation: Problem | None = None) -> Problem:
         """The problem that rows make: scaled targets, and weights of mean 1."""
         x, rows, target, weight = chosen
-        share = (weight / self.team.mean_weight(weight, len(x), rows)).astype(np.float32)
+        weights = (weight / self.team.mean_weight(weight, len(x), rows)).astype(np.float32)
         shift, spread = self.constants.shift, self.constants.spread
         scaled = self.team.together(lambda: standardized(target, shift, spread, "y or eval_set"))
-        scaling = self.constants.scaling
-        return self._engine.problem(x, rows, scaled, share, scaling, validation, self.team)
+        place = place_of(len(x), rows, self.team)
+        total = None if place is None else place.total
+        arrays, scaling = (x, scaled, weights), self.constants.scaling
+        problem = Problem(*arrays, validation, rows, scaling, place=place, total_rows=total)
+        return self._engine.prepared(problem, self.team)
 
 
 def divide_rows(

@@ -16,8 +16,8 @@ from ..training.settings import TuningSettings
 from .base import GrowingEstimator
 from .classifier import GrowingClassifier
 from .documentation import documentation
-from .listeners import Callback
-from .parameters import ClassWeight, Folder, RandomState, n_threads
+from .parameter_groups import RunParameters, declares_parameters
+from .parameters import n_threads
 from .registry import listed
 from .regressor import GrowingRegressor
 
@@ -26,57 +26,21 @@ __all__ = ["BLSClassifier", "BLSRegressor"]
 _RIDGES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
+@declares_parameters
 class BLSEstimator(GrowingEstimator[BroadSettings]):
     """The parameters of BLS and what they mean."""
 
-    def __init__(
-        self,
-        *,
-        n_min: int = 40,
-        n_step: int = 20,
-        max_neurons: int = 300,
-        window_size: int = 10,
-        block_threshold: float = 1e-4,
-        ridge: str | float | Sequence[float] = "auto",
-        mu: float = 1e-3,
-        admm_iterations: int = 500,
-        feature_activation: str = "sigmoid",
-        criterion: str = "auto",
-        target: float | None = None,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_min = n_min
-        self.n_step = n_step
-        self.max_neurons = max_neurons
-        self.window_size = window_size
-        self.block_threshold = block_threshold
-        self.ridge = ridge
-        self.mu = mu
-        self.admm_iterations = admm_iterations
-        self.feature_activation = feature_activation
-        self.criterion = criterion
-        self.target = target
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.device = device
-        self.n_jobs = n_jobs
-        self.max_parameters = max_parameters
-        self.max_seconds = max_seconds
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_seconds = checkpoint_seconds
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 300
+    window_size: int = 10
+    block_threshold: float = 1e-4
+    ridge: str | float | Sequence[float] = "auto"
+    mu: float = 1e-3
+    admm_iterations: int = 500
+    feature_activation: str = "sigmoid"
+    criterion: str = "auto"
+    target: float | None = None
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -169,59 +133,14 @@ def _text(name: str, init: Callable[..., None]) -> str:
     return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
 
 
-class _Classifier(GrowingClassifier[BroadSettings], BLSEstimator):
-    def __init__(
-        self,
-        *,
-        n_min: int = 40,
-        n_step: int = 20,
-        max_neurons: int = 300,
-        window_size: int = 10,
-        block_threshold: float = 1e-4,
-        ridge: str | float | Sequence[float] = "auto",
-        mu: float = 1e-3,
-        admm_iterations: int = 500,
-        feature_activation: str = "sigmoid",
-        criterion: str = "auto",
-        target: float | None = None,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        class_weight: ClassWeight = None,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_min=n_min,
-            n_step=n_step,
-            max_neurons=max_neurons,
-            window_size=window_size,
-            block_threshold=block_threshold,
-            ridge=ridge,
-            mu=mu,
-            admm_iterations=admm_iterations,
-            feature_activation=feature_activation,
-            criterion=criterion,
-            target=target,
-            validation_fraction=validation_fraction,
-            standardize=standardize,
-            device=device,
-            n_jobs=n_jobs,
-            max_parameters=max_parameters,
-            max_seconds=max_seconds,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_seconds=checkpoint_seconds,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+@declares_parameters
+class _Classifier(RunParameters, GrowingClassifier[BroadSettings], BLSEstimator):
+    pass
+
+
+@declares_parameters
+class _Regressor(RunParameters, GrowingRegressor[BroadSettings], BLSEstimator):
+    pass
 
 
 @listed
@@ -231,6 +150,6 @@ class BLSClassifier(_Classifier):
 
 
 @listed
-class BLSRegressor(GrowingRegressor[BroadSettings], BLSEstimator):
-    __doc__ = _text("BLSRegressor", BLSEstimator.__init__)
+class BLSRegressor(_Regressor):
+    __doc__ = _text("BLSRegressor", _Regressor.__init__)
     _method = methods.BLS

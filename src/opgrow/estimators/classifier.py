@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +20,7 @@ from .base import Settings
 from .fit_data import FitData, check_classes
 from .fitting import Fit
 from .inputs import EvalSet, check_eval_set, check_rows
+from .parameter_groups import ClassParameters, MachineParameters, RowParameters
 from .parameters import check_common, class_weights
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
@@ -30,10 +30,11 @@ from .streaming import as_source, targets_of
 __all__ = ["GrowingClassifier"]
 
 
-class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
-    """Fits and predicts classes. A family's classifiers have ``class_weight`` beside its parameters."""
+class GrowingClassifier(
+    MachineParameters, ClassParameters, RowParameters, ClassifierMixin, PublishingEstimator[Settings]
+):
+    """Fits and predicts classes."""
 
-    class_weight: Mapping[Any, float] | str | None
     classes_: np.ndarray
 
     def fit(

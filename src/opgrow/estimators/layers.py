@@ -15,15 +15,13 @@ from ..growth.methods.pop import POPMethod, POPSettings
 from ..growth.model import criterion_of
 from ..operators import OperatorSet
 from ..rows.problem import Problem
-from ..training.scores import Loss
-from ..training.settings import Optimizer
 from .base import GrowingEstimator
-from .listeners import Callback
-from .parameters import Folder, RandomState, n_threads
+from .parameter_groups import TuningParameters, declares_parameters
+from .parameters import n_threads
 from .regressor import GrowingRegressor
 from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
-__all__ = ["TEXTS", "LayerEstimator", "LayerRegressor"]
+__all__ = ["TEXTS", "LayerEstimator", "LayerParameters", "LayerRegressor", "WeightParameters"]
 
 #: What parameters mean in this family, where `opgrow.estimators.documentation` has no text or another one.
 TEXTS = {
@@ -48,71 +46,36 @@ TEXTS = {
 }
 
 
-class LayerEstimator(GrowingEstimator[POPSettings]):
-    """The parameters that all methods of the family have, and what they mean."""
+@declares_parameters
+class LayerParameters:
+    """The first parameters of all methods of the family, which those of a method follow."""
+
+    widths: Sequence[int] = (40, 40)
+    layer_threshold: float = 1e-4
+    target: float | None = None
+
+    @abstractmethod
+    def _operator_sets(self) -> tuple[OperatorSet, ...]:
+        """The operator sets to choose from."""
+
+    def _memory_settings(self, classification: bool) -> dict[str, Any]:
+        """Settings of the memory of those that have one."""
+        return {}
+
+
+@declares_parameters
+class WeightParameters:
+    """How weights are drawn."""
+
+    weight_range: str | float = "auto"
+
+
+@declares_parameters
+class LayerEstimator(TuningParameters, WeightParameters, LayerParameters, GrowingEstimator[POPSettings]):
+    """What the parameters mean that all methods of the family have."""
 
     _method: ClassVar[POPMethod]
-
-    def __init__(
-        self,
-        *,
-        widths: Sequence[int] = (40, 40),
-        layer_threshold: float = 1e-4,
-        target: float | None = None,
-        weight_range: str | float = "auto",
-        criterion: str = "auto",
-        loss: Loss = "auto",
-        learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
-        epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 5,
-        batch_size: int | str = "auto",
-        dropout: float = 0.1,
-        input_dropout: float = 0.0,
-        weight_decay: str | float = "auto",
-        max_norm: float | None = None,
-        optimizer: Optimizer = "adam",
-        fine_tune_epochs: int = 200,
-        fine_tune_learning_rate: float = 5e-5,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.widths = widths
-        self.layer_threshold = layer_threshold
-        self.target = target
-        self.weight_range = weight_range
-        self.criterion = criterion
-        self.loss = loss
-        self.learning_rates = learning_rates
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.dropout = dropout
-        self.input_dropout = input_dropout
-        self.weight_decay = weight_decay
-        self.max_norm = max_norm
-        self.optimizer = optimizer
-        self.fine_tune_epochs = fine_tune_epochs
-        self.fine_tune_learning_rate = fine_tune_learning_rate
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.device = device
-        self.n_jobs = n_jobs
-        self.max_parameters = max_parameters
-        self.max_seconds = max_seconds
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_seconds = checkpoint_seconds
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    dropout: float = 0.1
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -148,18 +111,6 @@ class LayerEstimator(GrowingEstimator[POPSettings]):
         elif scale != "small":
             raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         return cls(**(settings | changes))
-
-    # --- answered by each method ---
-
-    @abstractmethod
-    def _operator_sets(self) -> tuple[OperatorSet, ...]:
-        """The operator sets to choose from."""
-
-    def _memory_settings(self, classification: bool) -> dict[str, Any]:
-        """Settings of the memory of those that have one."""
-        return {}
-
-    # --- the family's parameters ---
 
     def _settings(self, classification: bool) -> POPSettings:
         check_number("layer_threshold", self.layer_threshold, -np.inf, np.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -16,67 +16,30 @@ from ..training.settings import TuningSettings
 from .base import GrowingEstimator
 from .classifier import GrowingClassifier
 from .documentation import documentation
-from .listeners import Callback
-from .parameters import ClassWeight, Folder, RandomState, n_threads
+from .parameter_groups import RunParameters, declares_parameters
+from .parameters import n_threads
 from .registry import listed
 from .regressor import GrowingRegressor
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 
 
+@declares_parameters
 class PLNEstimator(GrowingEstimator[PLNSettings]):
     """The parameters of PLN and what they mean."""
 
-    def __init__(
-        self,
-        *,
-        n_min: int = 40,
-        n_step: int = 20,
-        max_neurons: int = 300,
-        max_layers: int = 8,
-        block_threshold: float = 1e-4,
-        layer_threshold: float = 1e-4,
-        ridge: float = 1.0,
-        alpha: float = 1.0,
-        mu: float = 1.0,
-        admm_iterations: int = 500,
-        criterion: str = "auto",
-        target: float | None = None,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_min = n_min
-        self.n_step = n_step
-        self.max_neurons = max_neurons
-        self.max_layers = max_layers
-        self.block_threshold = block_threshold
-        self.layer_threshold = layer_threshold
-        self.ridge = ridge
-        self.alpha = alpha
-        self.mu = mu
-        self.admm_iterations = admm_iterations
-        self.criterion = criterion
-        self.target = target
-        self.validation_fraction = validation_fraction
-        self.standardize = standardize
-        self.device = device
-        self.n_jobs = n_jobs
-        self.max_parameters = max_parameters
-        self.max_seconds = max_seconds
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_seconds = checkpoint_seconds
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 300
+    max_layers: int = 8
+    block_threshold: float = 1e-4
+    layer_threshold: float = 1e-4
+    ridge: float = 1.0
+    alpha: float = 1.0
+    mu: float = 1.0
+    admm_iterations: int = 500
+    criterion: str = "auto"
+    target: float | None = None
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -166,61 +129,14 @@ def _text(name: str, init: Callable[..., None]) -> str:
     return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
 
 
-class _Classifier(GrowingClassifier[PLNSettings], PLNEstimator):
-    def __init__(
-        self,
-        *,
-        n_min: int = 40,
-        n_step: int = 20,
-        max_neurons: int = 300,
-        max_layers: int = 8,
-        block_threshold: float = 1e-4,
-        layer_threshold: float = 1e-4,
-        ridge: float = 1.0,
-        alpha: float = 1.0,
-        mu: float = 1.0,
-        admm_iterations: int = 500,
-        criterion: str = "auto",
-        target: float | None = None,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        class_weight: ClassWeight = None,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_min=n_min,
-            n_step=n_step,
-            max_neurons=max_neurons,
-            max_layers=max_layers,
-            block_threshold=block_threshold,
-            layer_threshold=layer_threshold,
-            ridge=ridge,
-            alpha=alpha,
-            mu=mu,
-            admm_iterations=admm_iterations,
-            criterion=criterion,
-            target=target,
-            validation_fraction=validation_fraction,
-            standardize=standardize,
-            device=device,
-            n_jobs=n_jobs,
-            max_parameters=max_parameters,
-            max_seconds=max_seconds,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_seconds=checkpoint_seconds,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+@declares_parameters
+class _Classifier(RunParameters, GrowingClassifier[PLNSettings], PLNEstimator):
+    pass
+
+
+@declares_parameters
+class _Regressor(RunParameters, GrowingRegressor[PLNSettings], PLNEstimator):
+    pass
 
 
 @listed
@@ -230,6 +146,6 @@ class PLNClassifier(_Classifier):
 
 
 @listed
-class PLNRegressor(GrowingRegressor[PLNSettings], PLNEstimator):
-    __doc__ = _text("PLNRegressor", PLNEstimator.__init__)
+class PLNRegressor(_Regressor):
+    __doc__ = _text("PLNRegressor", _Regressor.__init__)
     _method = methods.PLN

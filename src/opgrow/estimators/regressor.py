@@ -19,6 +19,7 @@ from .base import Settings
 from .fit_data import FitData
 from .fitting import Fit
 from .inputs import EvalSet, check_eval_set, check_rows
+from .parameter_groups import MachineParameters, RowParameters
 from .parameters import check_common
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
@@ -28,7 +29,7 @@ from .streaming import as_source, targets_of
 __all__ = ["GrowingRegressor"]
 
 
-class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
+class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, PublishingEstimator[Settings]):
     """Fits and predicts one or several numeric targets."""
 
     n_targets_: int

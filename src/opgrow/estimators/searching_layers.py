@@ -2,162 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..growth.methods.pop import POPSettings
 from ..operators import OperatorSet, library
-from ..training.scores import Loss
-from ..training.settings import Optimizer
 from .classifier import GrowingClassifier
-from .layers import LayerEstimator, LayerRegressor
-from .listeners import Callback
-from .parameters import ClassWeight, Folder, Operators, RandomState
+from .layers import LayerEstimator, LayerParameters, LayerRegressor
+from .parameter_groups import RunParameters, declares_parameters
+from .parameters import Operators
 
-__all__ = ["SearchingClassifier", "SearchingEstimator", "SearchingRegressor"]
+__all__ = ["SearchParameters", "SearchingClassifier", "SearchingRegressor"]
 
 
-class SearchingEstimator(LayerEstimator):
-    """Methods that search operators."""
+@declares_parameters
+class SearchParameters(LayerParameters):
+    """What methods have that search operators."""
 
-    def __init__(
-        self,
-        *,
-        widths: Sequence[int] = (40, 40),
-        layer_threshold: float = 1e-4,
-        target: float | None = None,
-        operators: Operators = "default",
-        weight_range: str | float = "auto",
-        criterion: str = "auto",
-        loss: Loss = "auto",
-        learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
-        epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 5,
-        batch_size: int | str = "auto",
-        dropout: float = 0.1,
-        input_dropout: float = 0.0,
-        weight_decay: str | float = "auto",
-        max_norm: float | None = None,
-        optimizer: Optimizer = "adam",
-        fine_tune_epochs: int = 200,
-        fine_tune_learning_rate: float = 5e-5,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            widths=widths,
-            layer_threshold=layer_threshold,
-            target=target,
-            weight_range=weight_range,
-            criterion=criterion,
-            loss=loss,
-            learning_rates=learning_rates,
-            epochs=epochs,
-            patience=patience,
-            batch_size=batch_size,
-            dropout=dropout,
-            input_dropout=input_dropout,
-            weight_decay=weight_decay,
-            max_norm=max_norm,
-            optimizer=optimizer,
-            fine_tune_epochs=fine_tune_epochs,
-            fine_tune_learning_rate=fine_tune_learning_rate,
-            validation_fraction=validation_fraction,
-            standardize=standardize,
-            device=device,
-            n_jobs=n_jobs,
-            max_parameters=max_parameters,
-            max_seconds=max_seconds,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_seconds=checkpoint_seconds,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.operators = operators
+    operators: Operators = "default"
 
     def _operator_sets(self) -> tuple[OperatorSet, ...]:
         return tuple(library(self.operators))
 
 
-class SearchingClassifier(GrowingClassifier[POPSettings], SearchingEstimator):
+@declares_parameters
+class SearchingClassifier(RunParameters, GrowingClassifier[POPSettings], LayerEstimator, SearchParameters):
     """Classifiers that search operators."""
 
-    def __init__(
-        self,
-        *,
-        widths: Sequence[int] = (40, 40),
-        layer_threshold: float = 1e-4,
-        target: float | None = None,
-        operators: Operators = "default",
-        weight_range: str | float = "auto",
-        criterion: str = "auto",
-        loss: Loss = "auto",
-        learning_rates: Sequence[float] = (0.01, 0.001, 0.0001),
-        epochs: Sequence[int] = (20, 40, 40),
-        patience: int | None = 5,
-        batch_size: int | str = "auto",
-        dropout: float = 0.1,
-        input_dropout: float = 0.0,
-        weight_decay: str | float = "auto",
-        max_norm: float | None = None,
-        optimizer: Optimizer = "adam",
-        fine_tune_epochs: int = 200,
-        fine_tune_learning_rate: float = 5e-5,
-        validation_fraction: float = 0.2,
-        standardize: bool = True,
-        class_weight: ClassWeight = None,
-        device: str = "auto",
-        n_jobs: int | None = None,
-        max_parameters: int | None = None,
-        max_seconds: float | None = None,
-        checkpoint_dir: Folder = None,
-        checkpoint_seconds: float = 60.0,
-        callbacks: Sequence[Callback] | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            widths=widths,
-            layer_threshold=layer_threshold,
-            target=target,
-            operators=operators,
-            weight_range=weight_range,
-            criterion=criterion,
-            loss=loss,
-            learning_rates=learning_rates,
-            epochs=epochs,
-            patience=patience,
-            batch_size=batch_size,
-            dropout=dropout,
-            input_dropout=input_dropout,
-            weight_decay=weight_decay,
-            max_norm=max_norm,
-            optimizer=optimizer,
-            fine_tune_epochs=fine_tune_epochs,
-            fine_tune_learning_rate=fine_tune_learning_rate,
-            validation_fraction=validation_fraction,
-            standardize=standardize,
-            device=device,
-            n_jobs=n_jobs,
-            max_parameters=max_parameters,
-            max_seconds=max_seconds,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_seconds=checkpoint_seconds,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
 
-
-class SearchingRegressor(LayerRegressor, SearchingEstimator):
+@declares_parameters
+class SearchingRegressor(RunParameters, LayerRegressor, LayerEstimator, SearchParameters):
     """Regressors that search operators."""
