@@ -231,7 +231,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import array_data
+    from opgrow.estimators.fit import array_data
     from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)

@@ -28,8 +28,9 @@ import opgrow
 from opgrow import Block, Layer, Network, estimators
 from opgrow.common.checksums import seal, tensors_in
 from opgrow.estimators import files as persistence
-from opgrow.estimators import record_format, record_reading
-from opgrow.estimators.record_format import STEP_FIELDS
+from opgrow.estimators.files import format as record_format
+from opgrow.estimators.files import reading as record_reading
+from opgrow.estimators.files.format import STEP_FIELDS
 from opgrow.growth.events import GrowthStep
 from opgrow.growth.search import Candidate
 from opgrow.operators import PERCEPTRON, OperatorSet, register_nodal, unregister
@@ -833,7 +834,7 @@ def full_step() -> GrowthStep:
 
 
 def test_every_field_of_a_step_is_saved(tmp_path: Path) -> None:
-    """A field of a new type needs its own lines in `opgrow.estimators.record`."""
+    """A field of a new type needs its own lines in `opgrow.estimators.files.writing`."""
     assert {field.name for field in dataclasses.fields(GrowthStep)} == set(STEP_FIELDS) | SPECIAL
     estimator = fitted_with(plain_network)
     optional = {name: None for name, (_, null) in STEP_FIELDS.items() if null}

@@ -17,7 +17,7 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
-from opgrow.estimators import array_data
+from opgrow.estimators.fit import array_data
 from opgrow.estimators.listeners import Callback, StopGrowth
 from opgrow.operators import register_activation, unregister
 

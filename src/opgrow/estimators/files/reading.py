@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..common.checksums import is_sealed
-from ..common.version import __version__
-from ..growth.events import GrowthStep
-from ..growth.search import Candidate
-from ..network import Block, Layer, Network
-from ..network.tensors import from_tensors
-from ..operators import OperatorSet
-from ..training.scores import Score
-from .base import GrowingEstimator
-from .record_format import (
+from ...common.checksums import is_sealed
+from ...common.version import __version__
+from ...growth.events import GrowthStep
+from ...growth.search import Candidate
+from ...network import Block, Layer, Network
+from ...network.tensors import from_tensors
+from ...operators import OperatorSet
+from ...training.scores import Score
+from ..base import GrowingEstimator
+from .format import (
     LABEL_KINDS,
     LABEL_TYPES,
     MAX_TEXT,

@@ -14,8 +14,8 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 import opgrow
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HoMLRNClassifier
 from opgrow.estimators.base import NetworkSize
+from opgrow.estimators.families.presets import deepest, n_networks, preset_of, student_size, widest
 from opgrow.estimators.listeners import Callback
-from opgrow.estimators.presets import deepest, n_networks, preset_of, student_size, widest
 from opgrow.growth.engine import NativeEngine
 from opgrow.network import Block, Layer, Network
 from opgrow.network.average import average, fold_rows, rows_between

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..growth import methods
+from ...growth import methods
+from ..classifier import GrowingClassifier
+from ..documentation import documentation
+from ..registry import listed
 from .blocks import BlockClassifier, BlockEstimator, BlockRegressor
-from .classifier import GrowingClassifier
-from .documentation import documentation
-from .registry import listed
 
 __all__ = [
     "HeMLGOPClassifier",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..network.scaling import BOUND, Scaling, robust
-from ..rows.chunks.moments import ColumnMoments
-from ..rows.chunks.rows import Preparation
-from ..rows.chunks.survey import Division, Survey
-from ..rows.preparation import scale_of
-from .base import GrowingEstimator
-from .parameters import class_weights
+from ...network.scaling import BOUND, Scaling, robust
+from ...rows.chunks.moments import ColumnMoments
+from ...rows.chunks.rows import Preparation
+from ...rows.chunks.survey import Division, Survey
+from ...rows.preparation import scale_of
+from ..base import GrowingEstimator
+from ..parameters import class_weights
 
 __all__ = ["preparation_of"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..common.team import current
-from ..growth.capabilities import methods_with
-from ..rows.chunks.ahead import ahead
-from ..rows.chunks.limits import check_memory_limit, total_memory
-from ..rows.chunks.sources import Chunk, Source, from_arrays, memory_map, rows_at_once
-from .base import GrowingEstimator
+from ...common.team import current
+from ...growth.capabilities import methods_with
+from ...rows.chunks.ahead import ahead
+from ...rows.chunks.limits import check_memory_limit, total_memory
+from ...rows.chunks.sources import Chunk, Source, from_arrays, memory_map, rows_at_once
+from ..base import GrowingEstimator
 
 __all__ = ["as_source", "chunks_for", "memory_limit_of", "targets_of"]
 

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
-from ..common.team import current
-from ..growth.events import Event, StopGrowth, of_member
-from .listeners.base import Callback, broadcast
+from ...common.team import current
+from ...growth.events import Event, StopGrowth, of_member
+from ..listeners.base import Callback, broadcast
 
 __all__ = ["Listeners", "listening"]
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..rows.preparation import as_array, check_labels, checking
-from ..rows.tables.advice import advice
-from .base import GrowingEstimator
+from ...rows.preparation import as_array, check_labels, checking
+from ...rows.tables.advice import advice
+from ..base import GrowingEstimator
 
 __all__ = ["EvalSet", "check_eval_set", "check_inputs", "check_rows"]
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ..common.version import __version__
-from ..growth.events import GrowthStep
-from ..growth.search import Candidate
-from ..growth.step_table import N_CANDIDATES
-from ..network import Block
-from ..operators import OperatorSet
-from .base import GrowingEstimator
-from .record_format import (
+from ...common.version import __version__
+from ...growth.events import GrowthStep
+from ...growth.search import Candidate
+from ...growth.step_table import N_CANDIDATES
+from ...network import Block
+from ...operators import OperatorSet
+from ..base import GrowingEstimator
+from .format import (
     FORMAT,
     LABEL_KINDS,
     LABEL_TYPES,

@@ -8,23 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
-from ..common.checks import check_choice, check_flag, check_integer, check_number, check_numbers, is_auto
-from ..growth.methods.hemlgop import BlockSettings
-from ..growth.model import criterion_of
-from ..growth.search import SCORES, SearchSettings
-from ..operators import library
-from ..rows.chunks.limits import check_memory_limit
-from ..rows.problem import Problem
-from .parameters import Operators, n_threads
+from ...common.checks import check_choice, check_flag, check_integer, check_number, check_numbers, is_auto
+from ...growth.methods.hemlgop import BlockSettings
+from ...growth.model import criterion_of
+from ...growth.search import SCORES, SearchSettings
+from ...operators import library
+from ...rows.chunks.limits import check_memory_limit
+from ...rows.problem import Problem
+from ..parameters import Operators, n_threads
 from .presets import PresetParameters, preset_of, widest
-from .translation import (
-    TuningParameters,
-    dropouts_of,
-    fine_tuning_of,
-    loss_of,
-    sized_of,
-    tuning_of,
-)
+from .translation import TuningParameters, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["BlockParameters", "fill_in", "translate"]
 

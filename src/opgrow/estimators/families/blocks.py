@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ..growth.methods.hemlgop import BlockSettings
-from ..rows.problem import Problem
-from .base import GrowingEstimator, NetworkSize
+from ...growth.methods.hemlgop import BlockSettings
+from ...rows.problem import Problem
+from ..base import GrowingEstimator, NetworkSize
+from ..classifier import GrowingClassifier
+from ..parameter_groups import ChunkParameters, RunParameters, TuningParameters, declares_parameters
+from ..parameters import Operators
+from ..regressor import GrowingRegressor
 from .block_settings import fill_in, translate
-from .classifier import GrowingClassifier
-from .parameter_groups import ChunkParameters, RunParameters, TuningParameters, declares_parameters
-from .parameters import Operators
 from .presets import deepest, n_networks, student_follows, student_size
-from .regressor import GrowingRegressor
 
 __all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
 

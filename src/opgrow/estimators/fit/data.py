@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..growth.engine import Engine
-from ..network import Network
-from ..network.scaling import Ranges, Scaling
-from ..rows.problem import Problem
-from .base import GrowingEstimator
+from ...growth.engine import Engine
+from ...network import Network
+from ...network.scaling import Ranges, Scaling
+from ...rows.problem import Problem
+from ..base import GrowingEstimator
 
 __all__ = ["MIN_VALIDATION_ROWS", "Constants", "FitData", "check_classes"]
 

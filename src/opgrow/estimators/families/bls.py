@@ -8,18 +8,18 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ..common.checks import check_choice, check_integer, check_number, check_numbers, is_auto
-from ..growth import methods
-from ..growth.methods.bls import BroadSettings
-from ..growth.model import criterion_of
-from ..training.settings import TuningSettings
-from .base import GrowingEstimator
-from .classifier import GrowingClassifier
-from .documentation import documentation
-from .parameter_groups import RunParameters, declares_parameters
-from .parameters import n_threads
-from .registry import listed
-from .regressor import GrowingRegressor
+from ...common.checks import check_choice, check_integer, check_number, check_numbers, is_auto
+from ...growth import methods
+from ...growth.methods.bls import BroadSettings
+from ...growth.model import criterion_of
+from ...training.settings import TuningSettings
+from ..base import GrowingEstimator
+from ..classifier import GrowingClassifier
+from ..documentation import documentation
+from ..parameter_groups import RunParameters, declares_parameters
+from ..parameters import n_threads
+from ..registry import listed
+from ..regressor import GrowingRegressor
 
 __all__ = ["BLSClassifier", "BLSRegressor"]
 

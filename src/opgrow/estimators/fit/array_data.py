@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..common.team import Division, current
-from ..growth.devices import choose_engine
-from ..growth.engine import Engine
-from ..network import Network
-from ..network.average import fold_rows, rows_between
-from ..network.scaling import BOUND, SAMPLE_ROWS, Scaling, kept_sample, robust, spread_rows
-from ..rows.preparation import merged, ranges, split_rows, standardized
-from ..rows.problem import Problem, place_of
-from .base import GrowingEstimator
-from .fit_data import MIN_VALIDATION_ROWS, Constants, FitData
+from ...common.team import Division, current
+from ...growth.devices import choose_engine
+from ...growth.engine import Engine
+from ...network import Network
+from ...network.average import fold_rows, rows_between
+from ...network.scaling import BOUND, SAMPLE_ROWS, Scaling, kept_sample, robust, spread_rows
+from ...rows.preparation import merged, ranges, split_rows, standardized
+from ...rows.problem import Problem, place_of
+from ..base import GrowingEstimator
+from .data import MIN_VALIDATION_ROWS, Constants, FitData
 
 __all__ = ["ArrayData", "divide_rows"]
 

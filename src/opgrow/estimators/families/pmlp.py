@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..common.checks import check_choice
-from ..growth import methods
-from ..growth.methods.pop import POPSettings
-from ..operators import OperatorSet, registered
-from .classifier import GrowingClassifier
-from .documentation import documentation
+from ...common.checks import check_choice
+from ...growth import methods
+from ...growth.methods.pop import POPSettings
+from ...operators import OperatorSet, registered
+from ..classifier import GrowingClassifier
+from ..documentation import documentation
+from ..parameter_groups import RunParameters, declares_parameters
+from ..registry import listed
 from .layers import TEXTS, LayerEstimator, LayerParameters, LayerRegressor
-from .parameter_groups import RunParameters, declares_parameters
-from .registry import listed
 
 __all__ = ["PMLPClassifier", "PMLPRegressor"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..growth import methods
-from .classifier import GrowingClassifier
-from .documentation import documentation
+from ...growth import methods
+from ..classifier import GrowingClassifier
+from ..documentation import documentation
+from ..registry import listed
 from .layers import TEXTS, LayerEstimator
-from .registry import listed
 from .remembering_layers import RememberingClassifier, RememberingRegressor
 from .searching_layers import SearchingClassifier, SearchingRegressor
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..common.checks import check_choice, check_number
-from ..growth.methods.pop import POPSettings
-from .classifier import GrowingClassifier
+from ...common.checks import check_choice, check_number
+from ...growth.methods.pop import POPSettings
+from ..classifier import GrowingClassifier
+from ..parameter_groups import RunParameters, declares_parameters
 from .layers import LayerEstimator, LayerRegressor, WeightParameters
-from .parameter_groups import RunParameters, declares_parameters
 from .searching_layers import SearchParameters
 
 __all__ = ["RememberingClassifier", "RememberingRegressor"]

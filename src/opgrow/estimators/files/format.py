@@ -17,10 +17,10 @@ from typing import Any, get_args, get_type_hints
 
 from sklearn.base import ClassifierMixin
 
-from ..growth.events import GrowthStep
-from ..operators import registered
-from .base import GrowingEstimator
-from .registry import ESTIMATORS
+from ...growth.events import GrowthStep
+from ...operators import registered
+from ..base import GrowingEstimator
+from ..registry import ESTIMATORS
 
 __all__ = [
     "FORMAT",

@@ -10,24 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from ..common.checks import is_auto
-from ..common.fingerprints import fingerprint
-from ..common.team import current
-from ..growth.engine import Engine, NativeEngine
-from ..network import Network
-from ..network.scaling import SAMPLE_ROWS, kept_sample, spread_rows
-from ..rows.chunks.limits import Plan
-from ..rows.chunks.rows import Preparation, PreparedRows, TrainingRows
-from ..rows.chunks.shared_survey import shared_survey
-from ..rows.chunks.sources import Source
-from ..rows.chunks.survey import Division, HeldRows, survey
-from ..rows.problem import Problem
-from .base import GrowingEstimator
+from ...common.checks import is_auto
+from ...common.fingerprints import fingerprint
+from ...common.team import current
+from ...growth.engine import Engine, NativeEngine
+from ...network import Network
+from ...network.scaling import SAMPLE_ROWS, kept_sample, spread_rows
+from ...rows.chunks.limits import Plan
+from ...rows.chunks.rows import Preparation, PreparedRows, TrainingRows
+from ...rows.chunks.shared_survey import shared_survey
+from ...rows.chunks.sources import Source
+from ...rows.chunks.survey import Division, HeldRows, survey
+from ...rows.problem import Problem
+from ..base import GrowingEstimator
+from ..families.presets import deepest
 from .chunk_preparation import preparation_of
-from .fit_data import MIN_VALIDATION_ROWS, Constants, FitData, check_classes
+from .data import MIN_VALIDATION_ROWS, Constants, FitData, check_classes
 from .inputs import check_eval_set
-from .presets import deepest
-from .streaming import memory_limit_of
+from .sources import memory_limit_of
 
 __all__ = ["SourceData"]
 

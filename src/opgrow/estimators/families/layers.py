@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from ..common.checks import check_number, is_auto, is_integer, is_listed, is_number
-from ..growth.methods.pop import POPMethod, POPSettings
-from ..growth.model import criterion_of
-from ..operators import OperatorSet
-from ..rows.problem import Problem
-from .base import GrowingEstimator
-from .parameter_groups import TuningParameters, declares_parameters
-from .parameters import n_threads
-from .regressor import GrowingRegressor
+from ...common.checks import check_number, is_auto, is_integer, is_listed, is_number
+from ...growth.methods.pop import POPMethod, POPSettings
+from ...growth.model import criterion_of
+from ...operators import OperatorSet
+from ...rows.problem import Problem
+from ..base import GrowingEstimator
+from ..parameter_groups import TuningParameters, declares_parameters
+from ..parameters import n_threads
+from ..regressor import GrowingRegressor
 from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["TEXTS", "LayerEstimator", "LayerParameters", "LayerRegressor", "WeightParameters"]

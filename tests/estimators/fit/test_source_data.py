@@ -18,8 +18,8 @@ from opgrow.estimators import (
     HoMLRNClassifier,
     PLNClassifier,
     POPClassifier,
-    source_data,
 )
+from opgrow.estimators.fit import source_data
 from opgrow.rows.chunks import Source, from_arrays, from_chunks
 from opgrow.rows.chunks import rows as chunk_rows_module
 from opgrow.rows.chunks.storage import Storage
@@ -251,7 +251,7 @@ def test_large_arrays_are_read_in_chunks(rows, tmp_path, monkeypatch):
     assert seen[0] > 1
     assert sets(model) == sets(known)
     # With no limit of one's own, a quarter of all memory is one for memory maps.
-    monkeypatch.setattr("opgrow.estimators.streaming.total_memory", lambda: 80_000)
+    monkeypatch.setattr("opgrow.estimators.fit.sources.total_memory", lambda: 80_000)
     HeMLRNClassifier(**settings()).fit(mapped, y)
     assert len(seen) == 2
     HeMLRNClassifier(**settings()).fit(x, y)

@@ -1,8 +1,8 @@
 """The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
 
-safetensors, because reading it runs no code and because other tools can open it. The text is described in
-`record`, its checksum in `opgrow.common.checksums`; how the file is written, so that an old one is never
-lost, in `opgrow.common.atomic`.
+safetensors, because reading it runs no code and because other tools can open it. `writing` and
+`reading` are about the text, `opgrow.common.checksums` about its checksum, `opgrow.common.atomic` about how a
+file is written so that an old one is never lost.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from safetensors import numpy as safetensors_numpy
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from ..common.atomic import check_suffix, check_writable, write_atomically
-from ..common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
-from ..network.tensors import to_tensors
-from ..rows.tables import TableEncoder
-from .base import GrowingEstimator
-from .record import describe
-from .record_format import MAX_BLOCKS, MAX_TEXT
-from .record_reading import parse, restore
-from .record_tensors import check_tensors
-from .registry import ESTIMATORS
+from ...common.atomic import check_suffix, check_writable, write_atomically
+from ...common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
+from ...network.tensors import to_tensors
+from ...rows.tables import TableEncoder
+from ..base import GrowingEstimator
+from ..registry import ESTIMATORS
+from .format import MAX_BLOCKS, MAX_TEXT
+from .reading import parse, restore
+from .tensors import check_tensors
+from .writing import describe
 
 __all__ = [
     "ModelFile",

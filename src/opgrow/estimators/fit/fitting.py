@@ -17,21 +17,21 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..common.team import current
-from ..common.threads import stream
-from ..growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, opened
-from ..growth.checkpoints.fingerprints import texts
-from ..growth.engine import Engine
-from ..growth.events import FitFinished, FitStarted, GrowthStep
-from ..growth.loop import Growth
-from ..growth.settings import GrowthSettings
-from ..network import Network
-from ..network.average import average
-from ..rows.problem import Problem
-from .base import GrowingEstimator, NetworkSize
-from .fit_data import FitData
-from .listeners.base import Callback, check_callbacks
-from .listeners.budget import budgets
+from ...common.team import current
+from ...common.threads import stream
+from ...growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, opened
+from ...growth.checkpoints.fingerprints import texts
+from ...growth.engine import Engine
+from ...growth.events import FitFinished, FitStarted, GrowthStep
+from ...growth.loop import Growth
+from ...growth.settings import GrowthSettings
+from ...network import Network
+from ...network.average import average
+from ...rows.problem import Problem
+from ..base import GrowingEstimator, NetworkSize
+from ..listeners.base import Callback, check_callbacks
+from ..listeners.budget import budgets
+from .data import FitData
 from .side_by_side import Listeners, listening
 
 __all__ = ["Fit"]
@@ -134,7 +134,7 @@ class Fit:
             return []
         if not self.estimator.verbose:
             return self.callbacks
-        from .listeners.progress import Progress
+        from ..listeners.progress import Progress
 
         return [*self.callbacks, Progress()]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..network import NORMALIZATIONS
-from .record_format import (
+from ...network import NORMALIZATIONS
+from .format import (
     check_number_of_blocks,
     check_registered,
     classifies,

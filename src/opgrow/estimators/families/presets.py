@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from sklearn.base import is_regressor
 
-from ..common.checks import check_choice, check_integer, is_auto
-from .base import NetworkSize
+from ...common.checks import check_choice, check_integer, is_auto
+from ..base import NetworkSize
 
 __all__ = [
     "PRESETS",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..growth.methods.pop import POPSettings
-from ..operators import OperatorSet, library
-from .classifier import GrowingClassifier
+from ...growth.methods.pop import POPSettings
+from ...operators import OperatorSet, library
+from ..classifier import GrowingClassifier
+from ..parameter_groups import RunParameters, declares_parameters
+from ..parameters import Operators
 from .layers import LayerEstimator, LayerParameters, LayerRegressor
-from .parameter_groups import RunParameters, declares_parameters
-from .parameters import Operators
 
 __all__ = ["SearchParameters", "SearchingClassifier", "SearchingRegressor"]
 

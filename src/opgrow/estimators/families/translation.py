@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..common.checks import (
+from ...common.checks import (
     check_choice,
     check_integer,
     check_number,
@@ -17,9 +17,9 @@ from ..common.checks import (
     is_integer,
     is_listed,
 )
-from ..common.team import current
-from ..training.scores import Loss
-from ..training.settings import Optimizer, TuningSettings
+from ...common.team import current
+from ...training.scores import Loss
+from ...training.settings import Optimizer, TuningSettings
 
 __all__ = [
     "DecisionParameters",
