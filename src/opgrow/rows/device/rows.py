@@ -23,7 +23,7 @@ from ..rank_rows import RankRows
 from ..search_sums import Gathered, ScoreChunk, Shortlist, Sums, constants_of, shared_constants, shared_sums
 from ..window import EpochWindows, Window
 from .blocks import DeviceBlock, block_outputs, candidate_features
-from .memory import SUMMED_ROWS, Budget, shrinking, stays
+from .budget import SUMMED_ROWS, Budget, shrinking, stays
 from .source import STREAM_ROWS, Source, spans_of
 
 __all__ = ["Chunk", "DeviceRows"]
