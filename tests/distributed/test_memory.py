@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from opgrow.distributed.memory import SLOT, MemoryLine, create_file, possible
+from opgrow.distributed.shared_memory import SLOT, MemoryLine, create_file, possible
 
 pytestmark = pytest.mark.skipif(not possible(), reason="needs Linux on x86")
 

@@ -13,7 +13,7 @@ from ..closed_form.device_matrices import DeviceMatrices
 from ..common.process import full_single_precision
 from ..common.team import ALONE, Alone
 from ..network.scaling import Scaling
-from ..rows.device.memory import free_bytes, indexed
+from ..rows.device.budget import free_bytes, indexed
 from ..rows.device.rows import DeviceRows
 from ..rows.device.source import Source, device_moments
 from ..rows.preparation import moments

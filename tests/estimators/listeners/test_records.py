@@ -127,7 +127,7 @@ def test_copies_share_a_writer_that_was_given(tmp_path):
     [(TensorBoard, "tensorboard", "tensorboard"), (MLflow, "mlflow", "mlflow-skinny")],
 )
 def test_a_missing_package_is_one_sentence(make, module, package, monkeypatch):
-    monkeypatch.setattr("opgrow.estimators.listeners.records.has", lambda name: name != module)
+    monkeypatch.setattr("opgrow.estimators.listeners.curves.has", lambda name: name != module)
     extra = f"needs the package {package}: pip install 'opgrow\\[{module}\\]'"
     with pytest.raises(ImportError, match=extra):
         make()

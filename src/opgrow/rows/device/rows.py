@@ -31,7 +31,7 @@ from ..search_sums import (
 )
 from ..window import EpochWindows, Window
 from .blocks import DeviceBlock, block_outputs, candidate_features
-from .memory import SUMMED_ROWS, Budget, shrinking, stays
+from .budget import SUMMED_ROWS, Budget, shrinking, stays
 from .source import STREAM_ROWS, Source, spans_of
 
 __all__ = ["Chunk", "DeviceRows"]
