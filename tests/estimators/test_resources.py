@@ -1,4 +1,4 @@
-"""What a fit would take: said before, within a factor of two, and bounded where it can be."""
+"""What a fit would take is known before: the size of the network, rows and memory."""
 
 from __future__ import annotations
 
