@@ -10,11 +10,13 @@ import pytest
 
 from opgrow.growth import methods
 from opgrow.growth.events import EpochFinished, GrowthFinished, GrowthStarted, PhaseStarted, StepFinished
-from opgrow.growth.loop import GrownLayer, Growth, GrowthSettings, Method, Problem
+from opgrow.growth.loop import GrownLayer, Growth, Method
 from opgrow.growth.methods.hemlgop import BlockSettings
 from opgrow.growth.search import SearchSettings
+from opgrow.growth.settings import GrowthSettings
 from opgrow.network import Block, Layer, Linear
 from opgrow.operators import operator_sets
+from opgrow.rows.problem import Problem
 from opgrow.training.scores import Score, evaluate
 from opgrow.training.settings import TuningSettings
 from tests.networks import are_same

@@ -23,7 +23,8 @@ from ..growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, open
 from ..growth.checkpoints.fingerprints import texts
 from ..growth.engine import Engine
 from ..growth.events import FitFinished, FitStarted, GrowthStep
-from ..growth.loop import Growth, GrowthSettings
+from ..growth.loop import Growth
+from ..growth.settings import GrowthSettings
 from ..network import Network
 from ..network.average import average
 from ..rows.problem import Problem

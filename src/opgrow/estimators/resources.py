@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from ..common.reservations import TOTAL_BYTES
 from ..growth.devices import choose_device
 from ..growth.footprints import DOUBLE, SINGLE, Footprint, Sizes
-from ..growth.loop import GrowthSettings
+from ..growth.settings import GrowthSettings
 from ..rows.preparation import _CHUNK_ELEMENTS
 from ..rows.problem import Problem
 from .base import GrowingEstimator, NetworkSize

@@ -14,9 +14,9 @@ from sklearn.model_selection import train_test_split
 from opgrow import BLSClassifier, BLSRegressor
 from opgrow.closed_form.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.growth.events import GrowthFinished, PhaseStarted
-from opgrow.growth.loop import Problem
 from opgrow.growth.methods.bls import BLS, BroadGrowth, BroadSettings, orthonormal, sparse_map
 from opgrow.network.tensors import to_tensors
+from opgrow.rows.problem import Problem
 from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
 

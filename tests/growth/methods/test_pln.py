@@ -15,9 +15,9 @@ from sklearn.linear_model import Ridge
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
 from opgrow.growth import methods
 from opgrow.growth.events import PhaseStarted
-from opgrow.growth.loop import Problem
 from opgrow.growth.methods.pln import PLNSettings
 from opgrow.network.tensors import to_tensors
+from opgrow.rows.problem import Problem
 from opgrow.training.scores import evaluate
 from opgrow.training.settings import TuningSettings
 from tests.networks import are_same

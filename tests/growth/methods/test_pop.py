@@ -23,11 +23,11 @@ from opgrow import Callback, OperatorSet, POPRegressor, operator_sets
 from opgrow.estimators.listeners.progress import Progress
 from opgrow.growth import methods
 from opgrow.growth.events import CandidateFinished, EpochFinished, PhaseStarted
-from opgrow.growth.loop import Problem
-from opgrow.growth.methods import pop
+from opgrow.growth.methods import pop, population_pass
 from opgrow.growth.methods.pop import POPSettings
 from opgrow.network import Block
 from opgrow.operators import register_activation, register_nodal, register_pool, unregister
+from opgrow.rows.problem import Problem
 from opgrow.training.population import Member, draw_start
 from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
@@ -134,7 +134,7 @@ class Counting(Callback):
 def trainings(monkeypatch):
     """Every candidate that is trained, in order, and the populations that they were part of."""
     members, populations = [], []
-    one, many = pop.POPGrowth.training, pop.train_members
+    one, many = pop.POPGrowth.training, population_pass.train_members
 
     def populating(given, *rest):
         populations.append(list(given))
@@ -146,7 +146,7 @@ def trainings(monkeypatch):
         return one(self, candidates, *rest, exact=exact)
 
     monkeypatch.setattr(pop.POPGrowth, "training", training)
-    monkeypatch.setattr(pop, "train_members", populating)
+    monkeypatch.setattr(population_pass, "train_members", populating)
     return members, populations
 
 
