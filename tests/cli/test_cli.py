@@ -21,33 +21,13 @@ import opgrow
 from opgrow.cli import app
 from opgrow.estimators import files as persistence
 from opgrow.growth.methods import METHODS
+from tests.cli.commands import refused, run, write_csv
 
 QUICK = [
     *("--param", "n_min=6", "--param", "n_step=3", "--param", "epochs=3,2,1"),
     *("--param", "fine_tune_epochs=2", "--param", "max_layers=1"),
 ]
 RANDOM = [*QUICK, "--method", "hemlrn"]
-
-
-def run(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments: Any) -> str:
-    """The one line that an error prints."""
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    return str(result.stderr.removeprefix("error: ").strip())
-
-
-def write_csv(path: Path, header: list[str], rows: Any) -> Path:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
 
 
 def people(n: int, seed: int) -> list[list[Any]]:
@@ -65,23 +45,17 @@ def people(n: int, seed: int) -> list[list[Any]]:
 HEADER = ["id", "age", "colour", "kind"]
 
 
+def fit(folder: Path, model: Path, *options: Any) -> None:
+    run("fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", model, *options)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with training and test tables and the model that was fitted on them."""
     folder = tmp_path_factory.mktemp("people")
     write_csv(folder / "train.csv", HEADER, people(120, 0))
     write_csv(folder / "test.csv", HEADER, people(60, 1))
-    run(
-        "fit",
-        folder / "train.csv",
-        "--target",
-        "kind",
-        "--drop",
-        "id",
-        "-o",
-        folder / "m.safetensors",
-        *QUICK,
-    )
+    fit(folder, folder / "m.safetensors", *QUICK)
     return folder
 
 
@@ -179,19 +153,7 @@ def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> N
 def test_the_seed_decides(folder: Path, tmp_path: Path) -> None:
     def grown(seed: int) -> str:
         output = tmp_path / "model.safetensors"
-        run(
-            "fit",
-            folder / "train.csv",
-            "--target",
-            "kind",
-            "--drop",
-            "id",
-            "-o",
-            output,
-            "--seed",
-            seed,
-            *RANDOM,
-        )
+        fit(folder, output, "--seed", seed, *RANDOM)
         return str(run("predict", output, folder / "test.csv", "--proba").stdout)
 
     assert grown(3) == grown(3)

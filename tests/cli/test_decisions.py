@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,28 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.utils import check_random_state
-from typer.testing import CliRunner
 
 import opgrow
-from opgrow.cli import app
 from opgrow.estimators import files as persistence
 from opgrow.rows.preparation import split_rows
+from tests.cli.commands import refused, run, write_csv
 
 QUICK = ["--method", "pln", "-p", "n_min=6", "-p", "n_step=2", "-p", "max_layers=1"]
-
-
-def run(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments: Any) -> str:
-    """The one line that an error prints."""
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return str(result.stderr.removeprefix("error: ").strip())
 
 
 def decided(*arguments: Any) -> dict[str, list[str]]:
@@ -41,12 +25,6 @@ def decided(*arguments: Any) -> dict[str, list[str]]:
         label, words = line.split(maxsplit=1)
         found.setdefault(label, []).append(words)
     return found
-
-
-def write_csv(path: Path, header: list[str], rows: Any) -> Path:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
 
 
 def people(n: int) -> list[list[Any]]:

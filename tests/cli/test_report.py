@@ -8,10 +8,9 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
-from typer.testing import CliRunner
 
 from opgrow import HeMLRNClassifier, HeMLRNRegressor
-from opgrow.cli import app
+from tests.cli.commands import refused, run
 
 EVIL = '<b>colour & "name"</b>'
 QUICK = [
@@ -26,20 +25,6 @@ QUICK = [
     "--param",
     "fine_tune_epochs=2",
 ]
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments):
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,19 @@ import pytest
 import torch
 from torch import nn
 
-from opgrow import Block, Layer, OperatorSet
+from opgrow import OperatorSet
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
-from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.rows.memory import MemoryRows
 from opgrow.training import candidates
 from opgrow.training.scores import row_losses
 from opgrow.training.settings import TuningSettings
-from tests.networks import as_modules, with_random_parameters
+from tests.networks import as_modules
 from tests.plain_training import plain_training
+from tests.training.problems import HARMONIC, network, well_conditioned
 
 SETS = sorted({*library("paper"), *library("pygop")})
-HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 
 
 def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
@@ -33,18 +32,6 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
         weight / weight.mean(),
     )
     return Rows(*(a.astype(np.float32) for a in arrays))
-
-
-def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
-    """Layers with the given operator sets (a list for each layer), and a head, with random parameters."""
-    layers = []
-    for blocks in sets:
-        layers.append(Layer([Block(n_inputs, width, s) for s in blocks]))
-        n_inputs = layers[-1].n_neurons
-    head = Linear(n_frozen + n_inputs, n_outputs)
-    if head_set is not None:
-        head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
-    return with_random_parameters(layers, head, seed)
 
 
 def flat(layers, head, n_frozen):
@@ -100,20 +87,6 @@ def assert_gradients(engine, sets, rows, loss="cross_entropy", weight_decay=0.0,
     assert excess.max() <= 0, (sets, excess.max(), scale.max())
     assert state.loss == pytest.approx(value, rel=1e-4)
     assert (state.step, state.skipped) == (1, 0)
-
-
-def well_conditioned(sets, rows, **shape):
-    """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
-    layers, _ = as_modules(*network(sets, n_inputs=rows.x.shape[1], **shape))
-    x = torch.from_numpy(rows.x).double()
-    for layer in layers:
-        raws = torch.cat([block.double().features(x) for block in layer.blocks], dim=1)
-        spread = raws.std(dim=0)
-        standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
-        if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
-            return False
-        x = layer.double().train()(x).detach()
-    return True
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])

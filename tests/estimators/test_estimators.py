@@ -436,7 +436,6 @@ def test_tensors_lists_and_frames_are_the_same_data(cls, iris):
         (x.tolist(), y),
         (frame, y),
         (frame, pd.Series(y)),
-        (np.asfortranarray(x), y),
     ):
         np.testing.assert_array_equal(outputs_of(small(cls).fit(rows, target), rows), expected)
 

@@ -11,23 +11,12 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 import triton
 
 from opgrow.engine.cuda import triton_heads
+from tests.engine.cuda.tensors import DEVICE, relative_error, uniform
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = 1e-5
-
-
-def uniform(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator) * 2 - 1).to(DEVICE)
-
-
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
-    scale = float(wanted.abs().max())
-    return float((found.double() - wanted).abs().max()) / (scale or 1.0)
 
 
 # --- losses ---

@@ -20,28 +20,17 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 import triton
 
 from opgrow.engine.cuda import triton_adam, triton_training
+from tests.engine.cuda.tensors import DEVICE, relative_error, uniform
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = 1e-5
 OPERATORS = [OperatorSet("dog", "sum", name).activation_operator for name in registered("activation")]
 ACTIVATIONS = [operator for operator in OPERATORS if operator.code is not None]
 MAXIMUM = 3 * triton_training.POOL_UNIT.value
 #: Added to a variance in every batch norm of a network.
 EPSILON = 1e-8
-
-
-def uniform(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator) * 2 - 1).to(DEVICE)
-
-
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
-    scale = float(wanted.abs().max())
-    return float((found.double() - wanted).abs().max()) / (scale or 1.0)
 
 
 # --- what happens to a neuron's values over a batch ---

@@ -11,7 +11,6 @@ from sklearn.datasets import load_diabetes, load_iris, make_friedman1
 from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
 from sklearn.model_selection import train_test_split
 
-import opgrow
 from opgrow import BLSClassifier, BLSRegressor
 from opgrow.closed_form.incremental_ridge import IncrementalRidge, feature_moments
 from opgrow.growth.events import GrowthFinished, PhaseStarted
@@ -510,19 +509,6 @@ def test_bad_parameters_are_named_in_one_sentence(cls, name, value):
 def test_regression_has_no_accuracy():
     with pytest.raises(ValueError, match="criterion"):
         small(BLSRegressor, criterion="accuracy").fit(*load_diabetes(return_X_y=True))
-
-
-@BOTH
-def test_what_is_saved_is_loaded(cls, tmp_path):
-    x, y = load_iris(return_X_y=True)
-    model = small(cls, ridge=(0.1, 1.0), block_threshold=-1.0).fit(x, y)
-    model.save(tmp_path / "model.safetensors")
-    loaded = opgrow.load(tmp_path / "model.safetensors")
-    assert type(loaded) is cls
-    assert loaded.get_params() == model.get_params()
-    assert loaded.history_ == model.history_
-    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
-    assert_same(loaded.network_, model.network_)
 
 
 def test_the_papers_settings():

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.linear_model import Ridge
 
-import opgrow
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
 from opgrow.growth import methods
 from opgrow.growth.events import PhaseStarted
@@ -403,18 +402,6 @@ def test_whole_weights_are_repeated_rows(cls):
     for name, tensor in to_tensors(weighted.network_).items():
         np.testing.assert_allclose(to_tensors(repeated.network_)[name], tensor, rtol=1e-3, atol=1e-4)
     assert np.abs(weighted.network_.outputs(x) - plain.network_.outputs(x)).max() > 1e-2
-
-
-@pytest.mark.parametrize("cls", [PLNClassifier, PLNRegressor])
-def test_saved_models_come_back(cls, tmp_path):
-    x, y = (load_iris if cls is PLNClassifier else load_diabetes)(return_X_y=True)
-    model = cls(**QUICK).fit(x, y)
-    model.save(tmp_path / "model.safetensors")
-    loaded = opgrow.load(tmp_path / "model.safetensors")
-    assert type(loaded) is cls
-    assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
-    assert [step.train_loss for step in loaded.history_] == [step.train_loss for step in model.history_]
 
 
 def test_outputs_are_least_squares_outputs():

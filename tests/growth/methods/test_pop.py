@@ -33,7 +33,7 @@ from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
 from tests.networks import are_same
 
-pytestmark = pytest.mark.cpu
+pytestmark = [pytest.mark.cpu, pytest.mark.usefixtures("one_thread")]
 
 FAMILY = {m.name: m for m in (methods.POP, methods.POPFAST, methods.POPMEMO, methods.POPMEMH, methods.PMLP)}
 ESTIMATORS = [getattr(opgrow, name + kind) for name in FAMILY for kind in ("Classifier", "Regressor")]
@@ -54,15 +54,6 @@ QUICK = {
     "fine_tune_epochs": 0,
     "random_state": 0,
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Steps of a few rows: threads of torch would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def problem(n=100, n_inputs=4, n_outputs=3, seed=0, validation=None, weighted=True):
@@ -722,21 +713,6 @@ def test_rows_without_weight_are_not_there(cls):
     np.testing.assert_array_equal(weighted.network_.outputs(x), removed.network_.outputs(x))
     other = quick(cls).fit(x, y, sample_weight=np.where(keep, 1.0, 0.1))
     assert not np.array_equal(weighted.network_.outputs(x), other.network_.outputs(x))
-
-
-@every(ESTIMATORS)
-def test_saved_models_come_back(cls, tmp_path):
-    x, y = data_for(cls)
-    model = quick(cls, fine_tune_epochs=1, **ALWAYS).fit(x, y)
-    model.save(tmp_path / "model.safetensors")
-    loaded = opgrow.load(tmp_path / "model.safetensors")
-    assert type(loaded) is cls
-    assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
-    np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
-    # A model file holds no curves, and only the best candidates.
-    kept = [replace(step, curve=[], candidates=step.candidates[:5]) for step in model.history_]
-    assert loaded.history_ == kept
 
 
 @every(ESTIMATORS)
