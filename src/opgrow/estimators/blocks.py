@@ -14,6 +14,7 @@ from ..rows.problem import Problem
 from .base import GrowingEstimator, NetworkSize
 from .block_settings import fill_in, translate
 from .classifier import GrowingClassifier
+from .paper_scales import TUNING_OF_LARGE_PROBLEMS, is_large
 from .parameter_groups import ChunkParameters, RunParameters, TuningParameters, declares_parameters
 from .parameters import Operators
 from .presets import deepest, n_networks, student_follows, student_size
@@ -91,15 +92,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
             "tune_perceptron": False,
             "validation_fraction": 0.0,
         }
-        if scale == "large":
-            settings |= {
-                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
-                "epochs": (100,) * 5,
-                "input_dropout": 0.2,
-                "validation_fraction": 0.25,
-            }
-        elif scale != "small":
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        if is_large(scale):
+            settings |= TUNING_OF_LARGE_PROBLEMS
         return cls(**(settings | changes))
 
     def _n_networks(self, n_rows: int) -> int:
