@@ -14,7 +14,7 @@ import torch
 
 from ..common.cells import cell_cuts
 from ..common.hashing import checksum
-from ..common.team import Alone, Division, Values
+from ..common.team import Alone, Divide, Division, Values
 from ..engine.shards import pairwise_sum
 from ..growth.capabilities import methods_with
 from .group import Group, LostRank
@@ -126,12 +126,7 @@ class Ranks(Alone):
         everything = everything.astype(object if labels.dtype == object else everything.dtype)
         return everything, np.searchsorted(everything, labels)[codes]
 
-    def divisions(
-        self,
-        n_rows: int,
-        codes: np.ndarray | None,
-        divide: Callable[[int, np.ndarray | None], list[Division]],
-    ) -> list[Division]:
+    def divisions(self, n_rows: int, codes: np.ndarray | None, divide: Divide) -> list[Division]:
         """As one process would that held all rows in the order of the ranks."""
         sizes = self.group.numbers(n_rows, "sizes")
         first = sum(sizes[: self.rank])

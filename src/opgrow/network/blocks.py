@@ -55,7 +55,7 @@ class Neurons:
 
     @property
     def n_inputs(self) -> int:
-        return self.weight.shape[0]
+        return len(self.weight)
 
     @property
     def n_neurons(self) -> int:

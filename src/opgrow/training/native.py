@@ -15,6 +15,7 @@ from ..engine import training
 from ..engine.evaluation import Evaluation
 from ..engine.native import native
 from ..rows.interface import Rows
+from ..rows.window import Window
 from .candidates import Candidates, Shape, fill
 from .settings import TuningSettings, batch_bounds
 
@@ -50,20 +51,24 @@ class NativeTrainer:
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        self.active = active = np.flatnonzero(rates)
+        self.active = np.flatnonzero(rates)
         losses, n_batches = np.zeros(len(rates)), 0
         for state in self.states:
             state.skipped = 0
         for window in self.windows(rng):
-            rows: training.Rows = window.rows
-            epochs = self._prepare(rows)
-            order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
-            count = len(epochs[0].bounds) - 1
-            train = native().train_epoch
-            list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
-            losses[active] += [count * self.states[k].loss for k in active]
-            n_batches += count
+            n_batches += self._train(window, rates, rng, losses)
         return losses / n_batches, np.array([state.skipped for state in self.states])
+
+    def _train(self, window: Window, rates: np.ndarray, rng: np.random.Generator, losses: np.ndarray) -> int:
+        """Train on the batches of a window and add up their losses; the number of batches."""
+        rows: training.Rows = window.rows
+        epochs, active = self._prepare(rows), self.active
+        order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
+        count = len(epochs[0].bounds) - 1
+        train = native().train_epoch
+        list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
+        losses[active] += [count * self.states[k].loss for k in active]
+        return count
 
     def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
         """The epochs of all candidates on a window, which mostly is the one of the epoch before."""

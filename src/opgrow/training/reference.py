@@ -23,10 +23,10 @@ from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..rows.interface import Rows
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
-from .candidates import BlockParameters, Candidates, fill
+from .candidates import BlockParameters, Candidates
 from .scores import evaluate, row_losses
 from .settings import TuningSettings
-from .updates import Adam, UsersOptimizer
+from .updates import Adam, UsersOptimizer, load_parameters
 
 __all__ = ["ReferenceTrainer", "tensors_of"]
 
@@ -278,13 +278,8 @@ class ReferenceTrainer:
         return None if arrays is None else {"theta": self.theta.cpu().numpy()} | arrays
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, tensor in (("best", self._best), ("theta", self.theta)):
-            if name == "theta" and name not in arrays:
-                return
-            values = np.empty(tuple(tensor.shape), np.float32)
-            fill(values, arrays, name)
-            tensor.copy_(torch.from_numpy(values))
-        self.update.load(arrays)
+        if load_parameters(self._best, self.theta, arrays):
+            self.update.load(arrays)
 
 
 class _Added(torch.autograd.Function):

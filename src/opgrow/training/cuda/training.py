@@ -14,6 +14,7 @@ from ...rows.device.rows import Chunk, DeviceRows
 from ...rows.device.scoring import score_sums
 from ..candidates import Candidates, fill
 from ..settings import TuningSettings
+from ..updates import load_parameters
 from .model import Model
 from .steps import Trainer
 
@@ -94,12 +95,8 @@ class DeviceTrainer:
         return {"theta": self.theta.cpu().numpy()} | salt | self._steps.state()
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, tensor in (("best", self._best), ("theta", self.theta)):
-            if name == "theta" and name not in arrays:
-                return
-            values = np.empty(tuple(tensor.shape), np.float32)
-            fill(values, arrays, name)
-            tensor.copy_(torch.from_numpy(values))
+        if not load_parameters(self._best, self.theta, arrays):
+            return
         salt = np.zeros(1, np.int64)
         fill(salt, arrays, "salt")
         self._steps = self._new_steps(int(salt[0]))
