@@ -48,14 +48,14 @@ def test_work_that_is_quick_enough_is_left_alone():
 
 
 def test_outside_of_the_main_thread_there_is_no_limit():
-    found = []
+    result = []
 
     def work():
         with time_limit(0.01):
             time.sleep(0.05)
-            found.append("done")
+            result.append("done")
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == ["done"]
+    assert result == ["done"]

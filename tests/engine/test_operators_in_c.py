@@ -32,10 +32,10 @@ def values(engine, name, x):
     return out[: len(x)]
 
 
-def ulps(found, wanted):
+def ulps(actual, expected):
     """Errors in units in the last place of the right value, which is in double precision."""
-    spacing = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
-    return np.abs(found.astype(np.float64) - wanted) / spacing
+    spacing = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
+    return np.abs(actual.astype(np.float64) - expected) / spacing
 
 
 def around(low, high, n=200_001, seed=0):

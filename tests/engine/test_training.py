@@ -80,10 +80,10 @@ def one_batch(engine, modules, rows, loss, weight_decay=0.0, **changes):
 
 def assert_gradients(engine, sets, rows, loss="cross_entropy", weight_decay=0.0, **shape):
     shape = {"n_inputs": rows.x.shape[1], "n_frozen": rows.frozen.shape[1], **shape}
-    wanted, scale, value = exact_gradient(*network(sets, **shape), rows, loss, weight_decay)
+    expected, scale, value = exact_gradient(*network(sets, **shape), rows, loss, weight_decay)
     state = one_batch(engine, network(sets, **shape), rows, loss, weight_decay)
-    found = state.first / np.float32(0.1)
-    excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
+    actual = state.first / np.float32(0.1)
+    excess = np.abs(actual - expected) - 2e-3 * scale - 1e-4 * scale.max()
     assert excess.max() <= 0, (sets, excess.max(), scale.max())
     assert state.loss == pytest.approx(value, rel=1e-4)
     assert (state.step, state.skipped) == (1, 0)
@@ -145,10 +145,10 @@ def test_steps_are_those_of_torch(engine, dropout):
         input_dropout=0.1,
     )
     part = MemoryRows(rows.x, rows.frozen, rows.target, rows.weight)
-    wanted = plain_training(*modules, part, given, seed=1)
-    assert wanted.best_epoch == 1
-    assert state.loss == pytest.approx(wanted.losses[0], rel=1e-4)
-    assert np.abs(state.theta - wanted.theta).max() < 2e-4
+    expected = plain_training(*modules, part, given, seed=1)
+    assert expected.best_epoch == 1
+    assert state.loss == pytest.approx(expected.losses[0], rel=1e-4)
+    assert np.abs(state.theta - expected.theta).max() < 2e-4
     weight = state.theta[:15].reshape(5, 3)
     assert np.linalg.norm(weight, axis=0).max() <= 0.9 * (1 + 1e-6)
 

@@ -385,8 +385,8 @@ def test_the_scale_of_targets_does_not_matter(cls, shift, scale, diabetes):
     y = (y - y.mean()) / y.std()
     wanted = small(cls).fit(x, y).score(x, y)
     moved = shift + scale * y
-    found = small(cls).fit(x, moved).score(x, moved)
-    assert found == pytest.approx(wanted, abs=0.02)
+    actual = small(cls).fit(x, moved).score(x, moved)
+    assert actual == pytest.approx(wanted, abs=0.02)
 
 
 @pytest.mark.parametrize("cls", REGRESSORS, ids=lambda c: c.__name__)

@@ -239,12 +239,12 @@ def test_the_network_has_the_score_that_is_told(method, held):
     validation = problem(n=80, seed=1) if held else None
     data = problem(validation=validation)
     network, growth, events = grow(settings(fine_tune=3, criterion="brier"), method, data=data)
-    found = score_of(network, validation or data, "brier")
-    assert growth.score.value == pytest.approx(found.value, rel=1e-4)
-    assert growth.score.loss == pytest.approx(found.loss, rel=1e-4)
+    actual = score_of(network, validation or data, "brier")
+    assert growth.score.value == pytest.approx(actual.value, rel=1e-4)
+    assert growth.score.loss == pytest.approx(actual.loss, rel=1e-4)
     assert events[-1].score == growth.score
     other = score_of(network, data if held else problem(n=80, seed=1), "brier")
-    assert other.value != pytest.approx(found.value, rel=1e-4)
+    assert other.value != pytest.approx(actual.value, rel=1e-4)
 
 
 def test_fine_tuning_is_kept_if_it_is_better():

@@ -160,8 +160,8 @@ def test_targets_in_any_layout():
     both = np.stack([y, 1 - y], axis=1).astype(np.float64)
     wanted = fitted(HeMLGOPRegressor, x, both, validation_fraction=0.0).predict(x)
     for given in (np.asfortranarray(both), np.repeat(both, 2, axis=1)[:, ::2], both.astype(np.float32)):
-        found = fitted(HeMLGOPRegressor, x, given, validation_fraction=0.0).predict(x)
-        np.testing.assert_array_equal(found, wanted)
+        actual = fitted(HeMLGOPRegressor, x, given, validation_fraction=0.0).predict(x)
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("scale", [1e30, 1e39, 1e300])
@@ -207,15 +207,15 @@ def test_values_that_are_not_finite_are_refused(cls, bad):
 @pytest.mark.parametrize("scale", [1e6, 1e-6, 1e30, 1e-30, 1e150])
 def test_the_scale_of_columns_does_not_matter(cls, scale):
     x, y = table()
-    wanted, found = fitted(cls, x, y), fitted(cls, scale * x, y)
-    assert found.score(scale * x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
+    wanted, actual = fitted(cls, x, y), fitted(cls, scale * x, y)
+    assert actual.score(scale * x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
 
 
 @BOTH
 def test_a_large_mean_with_a_small_deviation(cls):
     x, y = table()
-    wanted, found = fitted(cls, x, y), fitted(cls, 1e8 + x, y)
-    assert found.score(1e8 + x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
+    wanted, actual = fitted(cls, x, y), fitted(cls, 1e8 + x, y)
+    assert actual.score(1e8 + x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
 
 
 @BOTH

@@ -70,10 +70,10 @@ def one_step(name, layers, head, rows, given, rate=0.01, seed=1):
 def assert_gradients(sets, rows, trainers=tuple(TRAINERS), modules=None, **changes):
     given = settings(**({"batch_size": len(rows.x)} | changes))
     shape = {"n_inputs": rows.x.shape[1], "n_frozen": rows.accepted.shape[1], **(modules or {})}
-    wanted, scale = flat_gradient(*network(sets, **shape), rows, given)
+    expected, scale = flat_gradient(*network(sets, **shape), rows, given)
     for name in trainers:
-        found, *_ = one_step(name, *network(sets, **shape), rows, given)
-        excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
+        actual, *_ = one_step(name, *network(sets, **shape), rows, given)
+        excess = np.abs(actual - expected) - 2e-3 * scale - 1e-4 * scale.max()
         assert excess.max() <= 0, (
             name,
             [[str(s) for s in layer] for layer in sets],
@@ -81,7 +81,7 @@ def assert_gradients(sets, rows, trainers=tuple(TRAINERS), modules=None, **chang
             excess.max(),
             scale.max(),
         )
-    return wanted
+    return expected
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
@@ -112,8 +112,8 @@ def test_gradients_of_heads_with_neurons(nodal, pool):
     for number, activation in enumerate(ACTIVATIONS):
         loss = ("mse", "cross_entropy")[number % 2]
         modules = {"head_set": OperatorSet(nodal, pool, activation)}
-        wanted = assert_gradients([[HARMONIC]], rows, modules=modules, loss=loss, weight_decay=0.01)
-        assert np.abs(wanted[:15]).max() > 1e-6  # the hidden layer's weights get something through the head
+        expected = assert_gradients([[HARMONIC]], rows, modules=modules, loss=loss, weight_decay=0.01)
+        assert np.abs(expected[:15]).max() > 1e-6  # the hidden layer's weights get something through the head
     deep = [[HARMONIC, PERCEPTRON], [OperatorSet("harmonic", "sum", "elu")]]
     assert_gradients(deep, rows, modules={"head_set": OperatorSet(nodal, pool, "tanh")}, loss="mse")
 
@@ -128,8 +128,8 @@ def test_gradients_of_products(nodal, pool, n_inputs):
     terms = n_inputs - POOLS.index(pool)
     # In the head: its inputs are the only features there are, and their gradient goes on to a hidden layer.
     shape = {"head_set": operator_set, "width": n_inputs, "seed": 1}
-    wanted = assert_gradients([[HARMONIC]], rows, modules=shape, loss="mse")
-    by_head = wanted[-(n_inputs + 1) * 3 : -3]
+    expected = assert_gradients([[HARMONIC]], rows, modules=shape, loss="mse")
+    by_head = expected[-(n_inputs + 1) * 3 : -3]
     assert (np.abs(by_head).max() > 1e-6) == (terms > 0)
     if terms > 0:  # in both of two hidden layers
         layers, shapes = [[operator_set]] * 2, [{"width": n_inputs, "seed": seed} for seed in range(300)]
@@ -137,9 +137,9 @@ def test_gradients_of_products(nodal, pool, n_inputs):
         return
     for name in TRAINERS:
         modules = network([[operator_set]], n_inputs=n_inputs, n_frozen=0)
-        found, before, after, _, skipped = one_step(name, *modules, rows, settings(batch_size=37))
+        actual, before, after, _, skipped = one_step(name, *modules, rows, settings(batch_size=37))
         assert skipped == 0
-        assert np.abs(found[: 3 * n_inputs]).max() == 0
+        assert np.abs(actual[: 3 * n_inputs]).max() == 0
         np.testing.assert_array_equal(after[: 3 * n_inputs], before[: 3 * n_inputs])
 
 
@@ -151,10 +151,10 @@ def test_gradients_of_products(nodal, pool, n_inputs):
 def test_gradients_of_other_shapes(rows):
     given = settings(batch_size=len(rows.x), weight_decay=0.1)
     n_frozen = rows.accepted.shape[1]
-    wanted, scale = flat_gradient(*network([[HARMONIC]], n_frozen=n_frozen), rows, given)
+    expected, scale = flat_gradient(*network([[HARMONIC]], n_frozen=n_frozen), rows, given)
     for name in TRAINERS:
-        found, *_ = one_step(name, *network([[HARMONIC]], n_frozen=n_frozen), rows, given)
-        assert (np.abs(found - wanted) <= 2e-3 * scale + 1e-4 * scale.max()).all()
+        actual, *_ = one_step(name, *network([[HARMONIC]], n_frozen=n_frozen), rows, given)
+        assert (np.abs(actual - expected) <= 2e-3 * scale + 1e-4 * scale.max()).all()
 
 
 def test_decay_touches_weights_only():
@@ -174,8 +174,8 @@ def test_both_take_the_step_of_adam():
     results = {name: one_step(name, *network(sets), rows, given) for name in TRAINERS}
     for gradient, before, after, *_ in results.values():
         # The first step of Adam is the learning rate in the direction of the gradient.
-        wanted = before - 0.01 * gradient / (np.abs(gradient) + ADAM_EPSILON)
-        np.testing.assert_allclose(after, wanted, rtol=1e-4, atol=1e-6)
+        expected = before - 0.01 * gradient / (np.abs(gradient) + ADAM_EPSILON)
+        np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
     losses = [loss for *_, loss, _ in results.values()]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
@@ -198,15 +198,15 @@ def test_epochs_are_those_of_double_precision(name, sets, head_set):
         epochs=(3, 2),
     )
     layers, head = network(sets, head_set=head_set)
-    wanted = plain_training(layers, head, rows, given)
+    expected = plain_training(layers, head, rows, given)
     trainer = trainer_of(name, [(layers, head)], rows, given)
     rng = np.random.default_rng(0)
     losses = [trainer.epoch(np.array([rate]), rng)[0][0] for rate in (*[0.003] * 3, *[0.001] * 2)]
-    np.testing.assert_allclose(losses, wanted.losses, rtol=1e-3)
-    assert wanted.best_epoch == 5
-    assert wanted.clear.mean() > 0.2
-    np.testing.assert_allclose(trainer.theta[0][wanted.clear], wanted.theta[wanted.clear], atol=5e-4)
-    moved = np.abs(wanted.theta - trainer.candidates.theta[0])[wanted.clear]
+    np.testing.assert_allclose(losses, expected.losses, rtol=1e-3)
+    assert expected.best_epoch == 5
+    assert expected.clear.mean() > 0.2
+    np.testing.assert_allclose(trainer.theta[0][expected.clear], expected.theta[expected.clear], atol=5e-4)
+    moved = np.abs(expected.theta - trainer.candidates.theta[0])[expected.clear]
     assert np.median(moved) > 5e-3
 
 
@@ -237,9 +237,9 @@ def test_max_norm_is_respected(name):
     assert norms[0].max() > 0.7
     assert norms[1].max() <= 0.7 * (1 + 1e-6)
     _, _, free, *_ = one_step(name, *network([[PERCEPTRON]]), rows, settings(batch_size=40))
-    wanted = free[:15].reshape(5, 3)
-    wanted = wanted * np.minimum(1, 0.7 / np.linalg.norm(wanted, axis=0))
-    np.testing.assert_allclose(after[:15].reshape(5, 3), wanted, rtol=1e-4)
+    expected = free[:15].reshape(5, 3)
+    expected = expected * np.minimum(1, 0.7 / np.linalg.norm(expected, axis=0))
+    np.testing.assert_allclose(after[:15].reshape(5, 3), expected, rtol=1e-4)
     np.testing.assert_allclose(after[15:], free[15:], rtol=1e-5)  # nothing else is bounded
 
 

@@ -153,17 +153,17 @@ def test_a_candidate_takes_the_steps_of_double_precision(member, custom):
     rows, start = data(), start_for(data())
     loss = "cross_entropy" if member.head is None else "mse"
     given = settings(epochs=(2,), loss=CUSTOM[loss] if custom else loss, weight_decay=0.01, max_norm=1.2)
-    wanted = follow(member, start, rows, given, seed=2)
+    expected = follow(member, start, rows, given, seed=2)
     trained, [outcome] = train([member], rows, given, seed=2)
     assert (outcome.best_epoch, outcome.epochs, outcome.skipped_batches) == (2, 2, 0)
-    assert wanted.best_epoch == 2
-    moved = np.abs(wanted.theta - untrained(member, start)[1])
-    assert wanted.clear.mean() > 0.2
-    assert np.median(moved[wanted.clear]) > 0.003  # six steps of 0.002
-    found = parameters_of(trained, 2)
-    np.testing.assert_allclose(found[wanted.clear], wanted.theta[wanted.clear], atol=3e-6)
+    assert expected.best_epoch == 2
+    moved = np.abs(expected.theta - untrained(member, start)[1])
+    assert expected.clear.mean() > 0.2
+    assert np.median(moved[expected.clear]) > 0.003  # six steps of 0.002
+    actual = parameters_of(trained, 2)
+    np.testing.assert_allclose(actual[expected.clear], expected.theta[expected.clear], atol=3e-6)
     # All parameters together, those included that only rounding moves.
-    assert outcome.score.value == pytest.approx(wanted.scores[-1], rel=1e-4)
+    assert outcome.score.value == pytest.approx(expected.scores[-1], rel=1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 31, 150, 700])
@@ -188,8 +188,8 @@ def test_statistics_and_scores_are_those_of_the_networks(trainer, n):
             if n > 1:  # one row is a constant; divided by its deviation, rounding is all there is
                 features = np.concatenate([rows.accepted, block.outputs(rows.x)], axis=1)
                 outputs = head.outputs(features).astype(np.float32)
-                wanted = evaluate("brier", "mse", outputs, rows.target, rows.weight)
-                assert (values[k], losses[k]) == pytest.approx((wanted.value, wanted.loss), rel=1e-3)
+                expected = evaluate("brier", "mse", outputs, rows.target, rows.weight)
+                assert (values[k], losses[k]) == pytest.approx((expected.value, expected.loss), rel=1e-3)
 
 
 # --- what is kept ---
@@ -204,17 +204,17 @@ def test_the_state_that_is_kept_has_the_score_that_is_told(member, held, criteri
     rows, validation, seen = data(n=90), data(n=55, seed=1) if held else None, []
     given = settings(learning_rates=(0.03, 0.003), epochs=(9, 4), dropout=0.2)
     trained, [outcome] = train(
-        [member], rows, given, None, criterion, 7, validation, results=lambda *found: seen.append(found)
+        [member], rows, given, None, criterion, 7, validation, results=lambda *actual: seen.append(actual)
     )
     assert outcome.epochs == 13
     assert 0 < outcome.best_epoch <= 13
-    [(training, found)] = seen
+    [(training, actual)] = seen
     training.trainer.use_best()
     scored = validation or rows
     told = outcome.score.value, outcome.score.loss
-    assert told == pytest.approx(score(training.trainer, found.moments, scored)[:, 0], rel=1e-6)
+    assert told == pytest.approx(score(training.trainer, actual.moments, scored)[:, 0], rel=1e-6)
     block, head = trained.block, trained.head
-    block.norm.mean, block.norm.variance = found.moments[:, 0]
+    block.norm.mean, block.norm.variance = actual.moments[:, 0]
     features = np.concatenate([scored.accepted, block.outputs(scored.x)], axis=1)
     outputs = head.outputs(features).astype(np.float32)
     now = evaluate(criterion, "mse", outputs, scored.target, scored.weight)
@@ -314,10 +314,10 @@ def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss
     trained, [outcome] = train([member], rows, given, validation=held)
     assert outcome.skipped_batches == 4  # one of the three batches of every epoch
     assert outcome.best_epoch == 4
-    wanted = follow(member, start, rows, given, held)
-    assert (wanted.skipped, wanted.best_epoch) == (4, 4)
-    found = parameters_of(trained, 2)
-    np.testing.assert_allclose(found[wanted.clear], wanted.theta[wanted.clear], atol=1e-4)
+    expected = follow(member, start, rows, given, held)
+    assert (expected.skipped, expected.best_epoch) == (4, 4)
+    actual = parameters_of(trained, 2)
+    np.testing.assert_allclose(actual[expected.clear], expected.theta[expected.clear], atol=1e-4)
 
 
 def test_a_candidate_that_sits_a_step_out_does_not_move():
@@ -566,9 +566,9 @@ def test_statistics_of_batches_make_those_of_all_rows(trainer):
     made = TRAINERS[trainer](candidates, rows, settings(batch_size=5), "loss")
     made.epoch(np.full(2, 1e-30), np.random.default_rng(0))
     exact = statistics(made, candidates, rows)
-    found = made.batch_moments()
-    np.testing.assert_allclose(found[0], exact[0], atol=1e-5)
-    np.testing.assert_allclose(found[1], exact[1], rtol=1e-4)
+    actual = made.batch_moments()
+    np.testing.assert_allclose(actual[0], exact[0], atol=1e-5)
+    np.testing.assert_allclose(actual[1], exact[1], rtol=1e-4)
 
 
 def test_both_trainers_choose_the_same_operators_on_a_clear_problem():
