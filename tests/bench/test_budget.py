@@ -15,7 +15,7 @@ from opgrow.bench.budget import OverBudget, parse_duration, time_limit
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("1h30m", 5400), (" 2m5s ", 125), ("0.5", 0.5)],
 )
-def test_durations(text, seconds):
+def test_durations_are_read_with_their_units(text, seconds):
     assert parse_duration(text) == seconds
 
 

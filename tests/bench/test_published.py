@@ -81,7 +81,7 @@ def test_no_row_of_the_tables_is_long_or_short():
         ("cfw60k", "BLS", 0.7519, 5_092_000, None, 11_182_900),
     ],
 )
-def test_figures(dataset, method, accuracy, parameters, seconds, flops):
+def test_figures_are_those_of_the_paper(dataset, method, accuracy, parameters, seconds, flops):
     result = published(dataset, method)
     assert (result.dataset, result.method) == (dataset, method)
     assert result.accuracy == accuracy
@@ -253,7 +253,7 @@ def test_accuracies_speak_for_a_third_of_the_rows(dataset, classes, fitting):
     assert max(whole_rows(dataset, n) for n in range(50, samples // 2 + 1) if n != rows) <= 4
 
 
-def test_data_sets():
+def test_data_sets_are_named_sized_and_explained():
     assert {d for d, facts in DATASETS.items() if facts.size == "small"} == SMALL
     for name, facts in DATASETS.items():
         assert facts.name == name
@@ -312,7 +312,7 @@ def test_methods_are_ours_and_settings_bear_the_names_of_our_parameters():
 
 
 @pytest.mark.parametrize("dataset", ["yeast", "pubfig"])
-def test_settings(dataset):
+def test_settings_are_those_of_the_paper(dataset):
     small = dataset == "yeast"
     decades = tuple(10.0**k for k in range(-3, 4))
     rates = (0.01, 0.001, 0.0001) if small else (0.01, 0.005, 0.001, 0.0005, 0.0001, 0.00001)

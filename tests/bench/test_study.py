@@ -22,8 +22,8 @@ LATE = {"status": OVER_BUDGET, "message": "not finished within 1 s", "seconds": 
 
 
 def small(tmp_path, **changes):
-    given = {"datasets": ["iris"], "models": ["PLN", "BLS"], "n_splits": 2, "select": "none"} | changes
-    return Study(out=tmp_path, **given)
+    settings = {"datasets": ["iris"], "models": ["PLN", "BLS"], "n_splits": 2, "select": "none"} | changes
+    return Study(out=tmp_path, **settings)
 
 
 @pytest.fixture
@@ -111,9 +111,9 @@ def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monk
         return dict(LATE if budget < 5 else FINE)
 
     monkeypatch.setattr(study, "execute", execute)
-    given = {"models": ["PLN"], "n_splits": 1}
+    settings = {"models": ["PLN"], "n_splits": 1}
     for budget in (1.0, 1.0, 0.5, 5.0, 5.0):
-        run_study(small(tmp_path, budget=budget, **given), ignore)
+        run_study(small(tmp_path, budget=budget, **settings), ignore)
     assert tried == [1.0, 5.0]
 
 

@@ -119,7 +119,7 @@ def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Pa
     assert set(judged) == {"training", "validation"}
 
 
-def test_decimal_commas(tmp_path: Path) -> None:
+def test_decimal_commas_are_noticed_and_said(tmp_path: Path) -> None:
     data = tmp_path / "comma.csv"
     data.write_text("a;target\n" + "".join(f"{i},5;{i % 2}\n" for i in range(20)))
     assert "semicolons between fields, decimal comma" in decided(data)["table"][0]

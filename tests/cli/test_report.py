@@ -47,9 +47,9 @@ def folder(tmp_path_factory):
 
 
 def test_a_model_file_becomes_a_page_beside_it(folder):
-    said = run("report", folder / "m.safetensors").stdout
+    printed = run("report", folder / "m.safetensors").stdout
     page = (folder / "m.html").read_text()
-    assert str(folder / "m.html") in said
+    assert str(folder / "m.html") in printed
     assert "that predicts kind" in page
     assert "opgrow report model.safetensors test.csv" in page  # how to say how good it is
     assert "a model file does not keep them" in page

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from sklearn.linear_model import Lasso
 
-from opgrow.closed_form import admm
 from opgrow.closed_form.admm import bounded_least_squares, sparse_code
 
 
@@ -210,7 +209,3 @@ def test_weights_are_repeated_rows():
     repeated = sparse_code(np.repeat(a, weight, axis=0), np.repeat(x, weight, axis=0), 20.0)
     np.testing.assert_allclose(sparse_code(a, x, 20.0, weight=weight), repeated, atol=1e-8)
     assert not np.allclose(sparse_code(a, x, 20.0), repeated, atol=1e-3)
-
-
-def test_public_names():
-    assert set(admm.__all__) <= set(dir(admm))

@@ -10,7 +10,6 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from opgrow.closed_form import linear_memory as memory
 from opgrow.closed_form.linear_memory import discriminant_directions, principal_directions, projection
 
 DATA = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
@@ -181,7 +180,3 @@ def test_without_features_there_is_nothing_to_remember():
     x, target, _, weight = data("iris")
     for kind in ("pca", "lda"):
         assert projection(kind, x[:, :0], target, weight).shape == (0, 0)
-
-
-def test_public_names():
-    assert set(memory.__all__) <= set(dir(memory))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow.closed_form import ridge
 from opgrow.closed_form.ridge import factor_base, update
 
 C, N = 3, 60
@@ -148,7 +147,3 @@ def test_a_singular_gram_matrix_is_solved_all_the_same():
 def test_an_impossible_gram_matrix_says_so():
     with pytest.raises(ArithmeticError, match="Cholesky"):
         factor_base(-np.eye(2), np.zeros((2, 1)), 1.0, 1.0, 0.1)
-
-
-def test_public_names():
-    assert set(ridge.__all__) <= set(dir(ridge))

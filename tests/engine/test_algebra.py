@@ -83,7 +83,7 @@ def test_a_nearly_singular_matrix_is_whitened_with_a_ridge(engine):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (4, 5, 7), (2, 100)])
-def test_sums_of_rows(engine, shape):
+def test_sums_of_rows_are_numpys(engine, shape):
     values = normal(0, *shape)
     axes = tuple(range(1, len(shape)))
     np.testing.assert_allclose(engine.row_sums(values), values.sum(axis=axes), atol=1e-12)
@@ -167,7 +167,7 @@ def test_columns_without_a_direction_are_replaced(engine, columns):
     np.testing.assert_allclose(actual.T @ actual, np.eye(columns.shape[1]), atol=1e-13)
 
 
-def test_unit_rows(engine):
+def test_rows_get_length_1_whatever_their_size(engine):
     x = normal(0, 6, 5).astype(np.float32)
     x[1], x[2], x[3] = 0, x[2] * 1e30, x[3] * 1e-30
     actual = engine.unit_rows(x)

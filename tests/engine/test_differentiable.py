@@ -74,7 +74,7 @@ def test_many_rows_are_computed_in_chunks(nodal, pool):
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_many_inputs(pool):
+def test_many_inputs_equal_the_reference(pool):
     assert_agrees(OperatorSet("harmonic", pool, "sigmoid"), 45, 301, 4)
 
 

@@ -83,7 +83,7 @@ def test_what_is_not_a_number_stays_so(engine, name):
     assert np.isnan(values(engine, name, np.full(16, np.nan, np.float32))).all()
 
 
-def test_infinities(engine):
+def test_infinite_arguments_have_their_limits(engine):
     both = np.float32([np.inf, -np.inf])
     assert values(engine, "exp", both).tolist() == [np.inf, 0.0]
     assert values(engine, "tanh", both).tolist() == [1.0, -1.0]

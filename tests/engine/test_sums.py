@@ -97,7 +97,7 @@ def test_products_agree_with_double_precision(engine):
     assert np.abs(engine.product(a, b) - expected).max() < 2e-5
 
 
-def test_moments(engine):
+def test_moments_are_those_of_double_precision(engine):
     x, weight = normal(0, 400, 6).astype(np.float32) + 100, np.random.default_rng(1).uniform(0, 2, 400)
     weight = weight.astype(np.float32)
     mean, variance = engine.moments(x, weight)

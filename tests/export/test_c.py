@@ -497,8 +497,8 @@ def test_the_header_is_for_cpp_too_and_an_example_main_runs(fitted: dict[str, An
         '    printf("%d\\n", (int)iris_labels[iris_predict(x)]);\n    return 0;\n}\n'
     )
     compiled("-O2", tmp_path / "main.c", tmp_path / "iris.c", "-o", tmp_path / "main")
-    said = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
-    assert int(said) == model.predict(row[None])[0]
+    printed = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
+    assert int(printed) == model.predict(row[None])[0]
     assert 'extern "C"' in (tmp_path / "iris.h").read_text()
 
 
@@ -665,9 +665,9 @@ def test_export_from_the_command_line(fitted: dict[str, Any], tmp_path: Path) ->
     fitted["HeMLGOPClassifier"].save(model)
     header = ",".join(["a", "b", "c", "d"])
     np.savetxt(tmp_path / "rows.csv", CLASSES[0], delimiter=",", header=header, comments="")
-    said = run("export", model, "--format", "c", "--out", out).stdout
-    assert "iris.c" in said
-    assert ("bytes of code" in said) == (COMPILER is not None)
+    printed = run("export", model, "--format", "c", "--out", out).stdout
+    assert "iris.c" in printed
+    assert ("bytes of code" in printed) == (COMPILER is not None)
     fitted["HeMLGOPClassifier"].export_c(tmp_path / "again.c", name="iris")
     assert out.read_text() == (tmp_path / "again.c").read_text().replace("again.", "iris.")
     options = ["--weights", "int8", "--arithmetic", "integer", "--calibration", tmp_path / "rows.csv"]

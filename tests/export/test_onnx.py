@@ -66,8 +66,8 @@ NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
 def quick(name: str, **parameters: Any) -> Any:
     cls = getattr(estimators, name)
-    known = cls._get_param_names()
-    return cls(**{key: value for key, value in (QUICK | parameters).items() if key in known})
+    accepted_names = cls._get_param_names()
+    return cls(**{key: value for key, value in (QUICK | parameters).items() if key in accepted_names})
 
 
 def fresh(x: np.ndarray, n_rows: int, seed: int = 1) -> np.ndarray:
@@ -150,7 +150,7 @@ def test_where_no_output_is_positive_their_order_is_kept(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("single", [True, False])
-def test_several_targets(single: bool, tmp_path: Path) -> None:
+def test_several_targets_are_outputs_of_one_file(single: bool, tmp_path: Path) -> None:
     x, y = NUMBERS
     y = y if single else np.column_stack([y, -5 * y + 1000, x[:, 2]])
     estimator = quick("HeMLGOPRegressor", operators=[opgrow.PERCEPTRON]).fit(x, y)

@@ -41,7 +41,7 @@ def fitted(cls, x, y, **changes):
 
 
 @BOTH
-def test_constant_columns(cls):
+def test_constant_columns_do_no_harm(cls):
     x, y = table()
     x[:, 1], x[:, 2] = 0.0, 1e8 + 0.1
     estimator = fitted(cls, x, y)
@@ -75,7 +75,7 @@ def test_duplicated_columns_and_rows(cls):
 
 @BOTH
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_few_features(cls, d):
+def test_few_features_are_enough(cls, d):
     x, y = table(d=d)
     assert fitted(cls, x, y).score(x, y) > 0.3
 
@@ -93,7 +93,7 @@ def test_two_samples_of_each_class(cls):
 
 
 @BOTH
-def test_two_rows(cls):
+def test_two_rows_are_enough(cls):
     estimator = fitted(cls, [[0.0, 1.0], [1.0, 0.0]], [0, 1])
     assert estimator.predict([[0.0, 1.0]]).shape == (1,)
 
@@ -105,7 +105,7 @@ def test_classes_with_a_single_row():
     assert list(clf.classes_) == [0, 1, 2, 3]
 
 
-def test_500_classes():
+def test_500_classes_are_fitted():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(500), 2)
     x = rng.normal(size=(500, 20))[y] + 0.05 * rng.normal(size=(1000, 20))
@@ -130,7 +130,7 @@ def test_many_more_columns_than_rows(cls):
 
 @BOTH
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.uint16, bool])
-def test_types_of_numbers(cls, dtype):
+def test_the_type_of_numbers_does_not_matter(cls, dtype):
     x, y = table()
     x = (x > 0) if dtype is bool else np.abs(10 * x).astype(dtype)
     as_double = x.astype(np.float64)

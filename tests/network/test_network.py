@@ -49,7 +49,7 @@ def test_flops_of_the_papers_tables(widths, flops, activation):
     assert perceptrons(*widths, activation=activation).flops() == flops
 
 
-def test_description():
+def test_a_description_counts_neurons_parameters_and_operations():
     network = mixed()
     assert network.topology() == "4-5-4-2"
     actual = network.describe()

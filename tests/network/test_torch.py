@@ -43,7 +43,7 @@ def test_blocks_of_perceptrons_are_a_plain_torch_network():
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_there_and_back(make):
+def test_a_network_becomes_a_module_and_a_network_again(make):
     network = make()
     module = network.to_torch()
     assert not module.training

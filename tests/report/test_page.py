@@ -47,8 +47,8 @@ DIABETES = load_diabetes(return_X_y=True)
 
 
 def small(cls, **changes):
-    known = cls().get_params()
-    return cls(**{name: value for name, value in (SMALL | changes).items() if name in known})
+    accepted_names = cls().get_params()
+    return cls(**{name: value for name, value in (SMALL | changes).items() if name in accepted_names})
 
 
 class Page(HTMLParser):

@@ -83,7 +83,7 @@ def test_moments_are_taken_in_double_precision(dtype):
     np.testing.assert_allclose(scale, [1, 0.5, 0.5])
 
 
-def test_one_hot():
+def test_a_class_becomes_a_row_with_a_single_one():
     result = one_hot(np.array([2, 0, 2]), 4)
     assert result.dtype == np.float32
     assert result.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0]]

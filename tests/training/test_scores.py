@@ -73,7 +73,7 @@ def test_improvement_over_zero():
     assert Score(NAN, 0).improvement_over(Score(0.5, 0)) == -INF
 
 
-def test_perfect():
+def test_a_score_is_perfect_if_none_can_be_better():
     assert Score(1.0, 0.3, True).perfect
     assert Score(0.0, 0.0).perfect
     assert not Score(0.999, 0.0, True).perfect
@@ -206,7 +206,7 @@ def test_custom_losses_return_one_value_a_row(classified):
             row_losses(bad, torch.from_numpy(outputs), torch.from_numpy(target))
 
 
-def test_unknown_names():
+def test_unknown_losses_and_criteria_are_refused():
     outputs, weight = np.zeros((2, 2), np.float32), np.ones(2, np.float32)
     with pytest.raises(ValueError, match="criterion"):
         evaluate("nope", "mse", outputs, outputs, weight)

@@ -80,13 +80,13 @@ def bits(trained):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_a_training_is_that_of_double_precision(trainer, exact, held):
     rows, scored = data(n=130), data(n=70, seed=1) if held else None
-    given = settings(
+    tuning = settings(
         learning_rates=(0.004, 0.001), epochs=(4, 3), dropout=0.2, weight_decay=0.01, max_norm=1.3
     )
     for sets in ([[HARMONIC]], [[HARMONIC, PERCEPTRON], [HARMONIC]]):
         layers, head = network(sets)
-        expected = plain_training(layers, head, rows, given, scored, seed=3, exact=exact)
-        trained = train(training_of([(layers, head)], rows, given, scored, 3, exact=exact, trainer=trainer))
+        expected = plain_training(layers, head, rows, tuning, scored, seed=3, exact=exact)
+        trained = train(training_of([(layers, head)], rows, tuning, scored, 3, exact=exact, trainer=trainer))
         [outcome] = trained.outcomes
         assert [outcome.start.value, *(epoch.score.value for epoch in outcome.curve)] == pytest.approx(
             expected.scores, rel=1e-5
@@ -118,8 +118,8 @@ def test_the_trained_network_has_the_best_score_of_the_curve(criterion, held):
 def test_a_huge_learning_rate_leaves_the_start(loss):
     rows = data(n=100)
     layers, head, _ = run([[HARMONIC]], rows, epochs=(40,), loss=loss)
-    given = settings(loss=loss, learning_rates=(1e3,), epochs=(3,))
-    training = training_of([(layers, head)], rows, given)
+    tuning = settings(loss=loss, learning_rates=(1e3,), epochs=(3,))
+    training = training_of([(layers, head)], rows, tuning)
     trained = train(training)
     [actual] = trained.outcomes
     assert actual.best_epoch == 0
@@ -219,9 +219,9 @@ def test_a_listener_ends_the_training_of_all_candidates(trainer):
         seen.append(epoch)
         return epoch.number == 3
 
-    rows, given = data(), settings(epochs=(10,))
-    trained = train(training_of(ALIKE, rows, given, on_epoch=stop, trainer=trainer))
-    shorter = train(training_of(ALIKE, rows, replace(given, epochs=(3,)), trainer=trainer))
+    rows, tuning = data(), settings(epochs=(10,))
+    trained = train(training_of(ALIKE, rows, tuning, on_epoch=stop, trainer=trainer))
+    shorter = train(training_of(ALIKE, rows, replace(tuning, epochs=(3,)), trainer=trainer))
     assert bits(trained) == bits(shorter)
     assert seen == trained.outcomes[0].curve
 
@@ -229,8 +229,8 @@ def test_a_listener_ends_the_training_of_all_candidates(trainer):
 def test_the_listener_hears_of_the_first_candidate_that_trains():
     rows, held = data(n=100), data(n=60, seed=1)
     seen = []
-    given = settings(learning_rates=(0.3, 0.02), epochs=(15, 15), patience=2)
-    outcomes = train(training_of(ALIKE[::-1], rows, given, held, on_epoch=seen.append)).outcomes
+    tuning = settings(learning_rates=(0.3, 0.02), epochs=(15, 15), patience=2)
+    outcomes = train(training_of(ALIKE[::-1], rows, tuning, held, on_epoch=seen.append)).outcomes
     lengths = [len(outcome.curve) for outcome in outcomes]
     assert lengths[0] < max(lengths)  # the first one rests before the last
     expected = []
@@ -267,12 +267,14 @@ def test_a_custom_loss_gives_the_result_of_the_named_one(name, function):
 
 def test_a_custom_optimizer_gives_the_result_of_the_named_one():
     rows = data(n=100)
-    given = {"loss": cross_entropy, "weight_decay": 0.01, "max_norm": 1.5}
-    *_, named = run([[HARMONIC]], rows, **given)
-    *_, custom = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **given)
+    tuning = {"loss": cross_entropy, "weight_decay": 0.01, "max_norm": 1.5}
+    *_, named = run([[HARMONIC]], rows, **tuning)
+    *_, custom = run(
+        [[HARMONIC]], rows, optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **tuning
+    )
     for a, b in zip(named.curve, custom.curve, strict=True):
         assert a.score.value == pytest.approx(b.score.value, rel=1e-5)
-    *_, other = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **given)
+    *_, other = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **tuning)
     assert other.curve != custom.curve
     assert other.best.value < other.start.value
 
@@ -313,7 +315,7 @@ def test_dropout_changes_training_and_is_the_same_for_the_same_seed(loss, which)
 def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
     """To the last bit, on any number of threads, with dropouts of their own, at rest at their own times."""
     rows, held = data(n=90), data(n=70, seed=1, n_threads=n_threads)
-    given = settings(
+    tuning = settings(
         learning_rates=(0.1, 0.01),
         epochs=(8, 6),
         patience=2,
@@ -327,7 +329,7 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
         training_of(
             ALIKE,
             rows,
-            replace(given, n_threads=n_threads),
+            replace(tuning, n_threads=n_threads),
             held,
             dropouts=dropouts,
             exact=exact,
@@ -337,7 +339,7 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
     lengths = set()
     for k, (candidate, dropout) in enumerate(zip(ALIKE, dropouts, strict=True)):
         single = train(
-            training_of([candidate], rows, given, held, dropouts=[dropout], exact=exact, trainer="native")
+            training_of([candidate], rows, tuning, held, dropouts=[dropout], exact=exact, trainer="native")
         )
         assert single.theta.tobytes() == together.theta[k].tobytes()
         assert single.moments.tobytes() == together.moments[:, k].tobytes()
@@ -348,11 +350,11 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
 
 def test_threads_within_one_candidate_change_nothing():
     """Its statistics and scores are taken in pieces of rows."""
-    given = settings(epochs=(2,), batch_size=500)
+    tuning = settings(epochs=(2,), batch_size=500)
     results = []
     for n_threads in (1, 2):
         rows = data(n=9000, n_threads=n_threads)
-        training = training_of([network(TWO_LAYERS)], rows, replace(given, n_threads=n_threads))
+        training = training_of([network(TWO_LAYERS)], rows, replace(tuning, n_threads=n_threads))
         results.append(bits(train(training)))
     assert results[0] == results[1]
 
@@ -360,11 +362,11 @@ def test_threads_within_one_candidate_change_nothing():
 def test_the_reference_trains_candidates_side_by_side_as_each_alone():
     """But for rounding, as tensors of other sizes are multiplied in another order."""
     rows, held = data(n=90), data(n=70, seed=1)
-    given = settings(learning_rates=(0.003,), epochs=(4,), weight_decay=0.01, max_norm=1.4)
+    tuning = settings(learning_rates=(0.003,), epochs=(4,), weight_decay=0.01, max_norm=1.4)
     dropouts = [0.0, 0.3, 0.3, 0.1]
-    together = train(training_of(ALIKE, rows, given, held, dropouts=dropouts, trainer="reference"))
+    together = train(training_of(ALIKE, rows, tuning, held, dropouts=dropouts, trainer="reference"))
     for k, (candidate, dropout) in enumerate(zip(ALIKE, dropouts, strict=True)):
-        single = train(training_of([candidate], rows, given, held, dropouts=[dropout], trainer="reference"))
+        single = train(training_of([candidate], rows, tuning, held, dropouts=[dropout], trainer="reference"))
         for a, b in zip(single.outcomes[0].curve, together.outcomes[k].curve, strict=True):
             assert a.score.value == pytest.approx(b.score.value, rel=1e-4)
 
@@ -424,7 +426,7 @@ RESUMED = {
 
 def training_for_resuming(draft, trainer, exact=True, **more):
     rows, held = data(n=90), data(n=70, seed=1)
-    given = settings(
+    tuning = settings(
         learning_rates=(0.1, 0.01),
         epochs=(5, 4),
         patience=2,
@@ -435,7 +437,9 @@ def training_for_resuming(draft, trainer, exact=True, **more):
         **more,
     )
     dropouts = [0.0, 0.3, 0.3, 0.1]
-    return training_of(ALIKE, rows, given, held, dropouts=dropouts, exact=exact, draft=draft, trainer=trainer)
+    return training_of(
+        ALIKE, rows, tuning, held, dropouts=dropouts, exact=exact, draft=draft, trainer=trainer
+    )
 
 
 @pytest.mark.parametrize("how", RESUMED.values(), ids=RESUMED)
@@ -461,10 +465,10 @@ def test_a_training_that_was_finished_is_not_done_again():
 
 
 def test_a_training_that_was_ended_stays_so():
-    rows, given = data(), settings(epochs=(10,))
+    rows, tuning = data(), settings(epochs=(10,))
     first = Recalled(None)
-    stopped = train(training_of(ALIKE, rows, given, draft=first, on_epoch=lambda epoch: epoch.number == 3))
-    training = training_of(ALIKE, rows, given, draft=Recalled(first.finished))
+    stopped = train(training_of(ALIKE, rows, tuning, draft=first, on_epoch=lambda epoch: epoch.number == 3))
+    training = training_of(ALIKE, rows, tuning, draft=Recalled(first.finished))
     assert bits(train(training)) == bits(stopped)
 
 
@@ -552,9 +556,9 @@ def test_what_another_optimizer_remembers_is_refused(key, values, message):
 
 def test_rows_that_have_been_summed_are_not_held():
     """Rows that are read in chunks pass through memory."""
-    rows, given = data(), settings()
+    rows, tuning = data(), settings()
     candidates = Candidates.of_networks(ALIKE, rows.n_accepted, [0.0] * len(ALIKE))
-    trainer = NativeTrainer(candidates, rows, given, "loss")
+    trainer = NativeTrainer(candidates, rows, tuning, "loss")
     chunk = rows.training_rows()
     trainer.feature_sums(chunk, candidates.moments, 0)
     trainer.score_sums(chunk, candidates.moments)

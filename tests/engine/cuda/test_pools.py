@@ -104,7 +104,7 @@ def test_every_pair_of_operators_equals_the_reference(nodal, pool):
     [(1, 4, 2, 1), (1, 1, 2, 2), (1, 2, 1, 2)],
     ids=["one row", "one input", "two inputs and one neuron"],
 )
-def test_odd_shapes(shape):
+def test_shapes_that_fill_no_tile_equal_the_reference(shape):
     for nodal, pool in PAIRS:
         assert_agrees(nodal, pool, problem(*shape))
 

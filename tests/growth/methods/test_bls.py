@@ -328,7 +328,7 @@ def test_the_network_predicts_what_was_scored(criterion, held):
     assert isinstance(events[-1], GrowthFinished)
 
 
-def test_history():
+def test_every_step_and_its_improvement_is_in_the_history():
     network, growth, events = grow(ridges=(1e-6,))
     *blocks, layer = growth.steps
     assert [step.kind for step in growth.steps] == ["block", "block", "block", "layer"]
@@ -435,7 +435,7 @@ def test_probabilities_are_the_shares_of_positive_least_squares_outputs():
 
 @BOTH
 @pytest.mark.parametrize("activation", ["sigmoid", "identity"])
-def test_odd_data(cls, activation):
+def test_odd_data_give_finite_outputs(cls, activation):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 3)), np.arange(40) % 4
     far = np.c_[x[:, :1] * 1e-12, x[:, :1] * 1e12 + 1e15, x[:, :1]]

@@ -100,8 +100,8 @@ def searches(steps):
 
 
 def quick(cls, **changes):
-    known = inspect.signature(cls).parameters
-    return cls(**{name: value for name, value in (QUICK | changes).items() if name in known})
+    accepted_names = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in (QUICK | changes).items() if name in accepted_names})
 
 
 def iris():
