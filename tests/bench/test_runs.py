@@ -92,9 +92,9 @@ def test_the_device_reaches_the_method():
 
 
 def test_the_same_run_gives_the_same_accuracy():
-    found = [execute(Run("iris", 3, "HeMLRN"), X, Y, draw_split(Y, 3), "none") for _ in range(2)]
-    assert found[0]["accuracy"] == found[1]["accuracy"]
-    assert found[0]["topology"] == found[1]["topology"]
+    actual = [execute(Run("iris", 3, "HeMLRN"), X, Y, draw_split(Y, 3), "none") for _ in range(2)]
+    assert actual[0]["accuracy"] == actual[1]["accuracy"]
+    assert actual[0]["topology"] == actual[1]["topology"]
 
 
 def test_what_takes_too_long_is_a_result(monkeypatch):

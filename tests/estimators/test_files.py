@@ -429,10 +429,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
 
 
 def nested(depth: int) -> list[Any]:
-    found: list[Any] = []
+    actual: list[Any] = []
     for _ in range(depth):
-        found = [found]
-    return found
+        actual = [actual]
+    return actual
 
 
 @pytest.mark.parametrize("case", BROKEN)

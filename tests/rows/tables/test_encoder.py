@@ -101,9 +101,10 @@ def test_rare_categories_are_pooled():
 def test_an_identifier_tells_nothing_and_is_said_to_be_one(capsys):
     names = [f"person {i}" for i in range(101)]
     assert (TableEncoder(verbose=1).fit_transform({"id": names}) == np.ones((101, 1))).all()
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (
-        "'id' looks like an identifier, 101 different texts in 101 rows: dropping 'id' leaves it out" in said
+        "'id' looks like an identifier, 101 different texts in 101 rows: dropping 'id' leaves it out"
+        in printed
     )
     assert TableEncoder(max_categories=101).fit_transform({"id": names}).shape == (101, 101)
 

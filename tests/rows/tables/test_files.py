@@ -53,7 +53,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         read_table(tmp_path / "table.parquet")
 
 
-def test_npz_and_npy(tmp_path):
+def test_npz_and_npy_hold_columns(tmp_path):
     X = np.array([[1, 2], [3, 4]], dtype=np.float32)
     np.savez(tmp_path / "a.npz", X=X, y=np.array(["yes", "no"]), feature_names=np.array(["u", "v"]))
     assert_same(read_table(tmp_path / "a.npz"), {"u": [1, 3], "v": [2, 4], "target": ["yes", "no"]})

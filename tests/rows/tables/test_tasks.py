@@ -29,7 +29,7 @@ from opgrow.rows.tables import guess_task, infer_task
         (pd.Series(["a", "b"], dtype="category"), "classification"),
     ],
 )
-def test_infer_task(column, task):
+def test_text_and_few_whole_numbers_are_classes_and_other_numbers_are_not(column, task):
     assert infer_task(column) == task
 
 
