@@ -12,6 +12,8 @@ KILLS ?= 200
 EXAMPLES ?= 5000
 MINUTES ?= 30
 SEED ?= 0
+# The tests of the engine in C, without those of the GPU's kernels and of the engine as a torch function.
+ENGINE_TESTS := tests/engine --ignore tests/engine/cuda --ignore tests/engine/test_differentiable.py
 CPUS ?= $$($(BIN)/python -c "from opgrow.engine.library import library as l; print(*(i for i, known in l().isas().items() if known))")
 
 .DEFAULT_GOAL := help
@@ -58,7 +60,7 @@ sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitiz
 	@cmake --build build/sanitize --parallel
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		OPGROW_ENGINE=build/sanitize/libopgrow_engine.so OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) \
-		$(BIN)/python -m pytest -q tests/engine
+		$(BIN)/python -m pytest -q $(ENGINE_TESTS)
 
 demo: $(VENV)/.package  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
@@ -82,7 +84,7 @@ attack: env  ## damage and forge models, checkpoints and tables, and try exports
 # v2 has no fused multiply-add: what emulates it is right and slow, so the engine's own tests have to do there.
 cpus: env  ## the numerical tests with every instruction set that this processor knows, and by another compiler (CPUS="v2 v3")
 	@for isa in $(CPUS); do \
-		which="-m cpu"; if [ $$isa = v2 ]; then which=tests/engine; fi; \
+		which="-m cpu"; if [ $$isa = v2 ]; then which="$(ENGINE_TESTS)"; fi; \
 		echo "$$isa:"; OPGROW_ISA=$$isa $(BIN)/python -m pytest -q $$which $(PYTEST_ARGS) || exit 1; done
 	@$(INSTALL) ziglang
 	$(BIN)/python -m pytest -q tests/integration/test_same_network_everywhere.py $(PYTEST_ARGS)

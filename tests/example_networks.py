@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from networks import randomized
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
+from tests.networks import randomized
 
 
 def perceptrons(*widths, activation="sigmoid"):

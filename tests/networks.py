@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import is_classifier
 
 from opgrow import Network
 from opgrow.network import Linear
@@ -29,6 +30,11 @@ def in_double(network: Network, x: np.ndarray) -> np.ndarray:
     """Outputs by torch in double precision."""
     with torch.no_grad():
         return network.to_torch().double()(torch.from_numpy(np.asarray(x, np.float64))).numpy()
+
+
+def outputs_of(estimator: Any, x: Any) -> np.ndarray:
+    """What speaks for each class, or the predicted values, of rows as users give them."""
+    return estimator.decision_function(x) if is_classifier(estimator) else estimator.predict(x)
 
 
 def are_same(first: Any, second: Any) -> bool:

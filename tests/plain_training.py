@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from networks import as_modules
 from opgrow.engine.native import native
 from opgrow.network import NORM_EPSILON
 from opgrow.training.scores import row_losses
+from tests.networks import as_modules
 
 INPUTS, FROZEN, HIDDEN = range(3)
 

@@ -13,10 +13,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 import pytest
+from sklearn.datasets import load_iris
 
+from opgrow import HeMLGOPClassifier
 from opgrow.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +37,7 @@ MANY_PARAMETERS = {
 MAX_PARAMETERS = 7
 MAX_LINES = 60
 MAX_PACKAGES = 14
+MAX_FRAMES = 10
 
 
 def _graph() -> ModuleType:
@@ -215,3 +218,38 @@ def test_functions_are_short():
 
 def test_nothing_is_left_to_be_implemented():
     assert {f.key for f in FUNCTIONS if f.raises_not_implemented} == set()
+
+
+# --- a fit ---
+
+
+def _frames_of_a_fit(*names: str) -> dict[str, list[str]]:
+    """The functions between ``fit`` and functions of the engine, where these are called deepest."""
+    stacks: dict[str, list[str]] = {name: [] for name in names}
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        if event != "call" or frame.f_code.co_name not in stacks:
+            return
+        above, stack = frame.f_back, []
+        while above is not None and above.f_code.co_name != "fit":
+            stack.append(above.f_code.co_qualname)
+            above = above.f_back
+        if above is not None and len(stack) > len(stacks[frame.f_code.co_name]):
+            stacks[frame.f_code.co_name] = stack
+
+    x, y = load_iris(return_X_y=True)
+    brief = {"n_min": 4, "max_neurons": 4, "max_layers": 1, "epochs": (2, 2, 2), "fine_tune_epochs": 2}
+    model = HeMLGOPClassifier(preset=None, n_jobs=1, random_state=0, **brief)
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        model.fit(x, y)
+    finally:
+        sys.setprofile(before)
+    return stacks
+
+
+def test_ten_functions_at_most_lie_between_fit_and_the_engine():
+    stacks = _frames_of_a_fit("search_features", "search_sums", "train_epoch")
+    assert all(stacks.values())
+    assert max(map(len, stacks.values())) <= MAX_FRAMES, stacks

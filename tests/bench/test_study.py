@@ -93,14 +93,14 @@ def test_another_selection_is_not_mixed_in(tmp_path, executed, changes):
         run_study(small(tmp_path, **changes), ignore)
 
 
-def test_runs_of_other_data_are_not_mixed_in(tmp_path, executed, monkeypatch):
-    run_study(small(tmp_path), ignore)
-    load = study._load
-    monkeypatch.setattr(study, "_load", lambda *names: (load(*names)[0] + 1, load(*names)[1]))
-    study._fingerprint.cache_clear()
+def test_runs_of_other_data_are_not_mixed_in(tmp_path, executed):
+    for home, first in (("one", "0.5"), ("another", "0.6")):
+        (tmp_path / home).mkdir()
+        lines = ["x,y", f"{first},0", *(f"{i},{i % 2}" for i in range(40))]
+        (tmp_path / home / "table.csv").write_text("\n".join(lines))
+    run_study(small(tmp_path, datasets=["table"], data_home=str(tmp_path / "one")), ignore)
     with pytest.raises(ValueError, match="with other settings"):
-        run_study(small(tmp_path), ignore)
-    study._fingerprint.cache_clear()
+        run_study(small(tmp_path, datasets=["table"], data_home=str(tmp_path / "another")), ignore)
 
 
 def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monkeypatch):

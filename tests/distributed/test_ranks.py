@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rank_worker as worker
 import torch
 import torch.distributed as dist
 from sklearn.datasets import load_breast_cancer
@@ -31,6 +30,7 @@ from opgrow.growth.checkpoints.identity import read_run
 from opgrow.growth.checkpoints.record_files import read_record
 from opgrow.operators import library
 from opgrow.rows.chunks import from_files
+from tests.distributed import rank_worker as worker
 
 HERE = Path(__file__).parent
 #: Seconds for all ranks of a case, on a busy machine.
@@ -231,7 +231,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import array_data
+    from opgrow.estimators.fit import array_data
     from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)

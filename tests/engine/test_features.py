@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from opgrow.engine.blocks import ACTIVATIONS, NODALS, POOLS
-
-from . import oracle
-from .oracle import CODES, name_of, problem, relative_error
+from tests.engine import oracle
+from tests.engine.oracle import CODES, name_of, problem, relative_error
 
 #: Rows, inputs, neurons: around the borders of tiles and of partial sums; too few for correlations.
 SHAPES = [(45, 7, 5), (1, 5, 3), (33, 1, 2), (32, 2, 1), (3, 12, 40), (17, 70, 17), (64, 3, 16)]

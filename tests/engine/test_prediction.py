@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from networks import in_double
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
+from tests.networks import in_double
 
 TANH = OperatorSet("multiplication", "sum", "tanh")
 

@@ -7,8 +7,7 @@ import pytest
 
 from opgrow.engine.shards import HIDDEN, pairwise_sum
 from opgrow.engine.training import Rows, Settings
-
-from .test_training import (
+from tests.engine.test_training import (
     HARMONIC,
     PERCEPTRON,
     SETS,

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from networks import as_modules, with_random_parameters
 from opgrow import Block, Layer, OperatorSet
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
@@ -17,7 +16,8 @@ from opgrow.rows.memory import MemoryRows
 from opgrow.training import candidates
 from opgrow.training.scores import row_losses
 from opgrow.training.settings import TuningSettings
-from plain_training import plain_training
+from tests.networks import as_modules, with_random_parameters
+from tests.plain_training import plain_training
 
 SETS = sorted({*library("paper"), *library("pygop")})
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")

@@ -1,6 +1,6 @@
 """Every estimator as C in every variant, compiled and run on test rows: a table, and 1 where one is off.
 
-    python tests/export/every_variant.py [--tables iris,pima] [--methods BLS,POP] [--seconds 4]
+    python -m tests.export.every_variant [--tables iris,pima] [--methods BLS,POP] [--seconds 4]
 
 Accuracies of compiled programs are to be within a point of Python's (or one test row, where that is more),
 and R2 within 0.01, with a sentinel of 1e6 among the calibration rows and without; or the export is refused.
@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compiled import MODES, Library, name_of
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from opgrow import estimators
 from opgrow.rows import datasets
+from tests.export.compiled import MODES, Library, name_of
 
 CLASSES = ("iris", "wine", "breast_cancer", "digits", "pima", "vehicle")
 NUMBERS = ("diabetes", "concrete")

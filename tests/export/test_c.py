@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from compiled import COMPILER, MODES, Library, compiled, name_of, needs_compiler
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 import opgrow
-from networks import in_double
 from opgrow import Block, Layer, Network, OperatorSet, export_c
 from opgrow.cli import app
 from opgrow.engine import reference
@@ -33,6 +31,8 @@ from opgrow.export.c_size import c_size
 from opgrow.export.c_text import floating
 from opgrow.operators import library, register_activation, registered, unregister
 from opgrow.training.scores import probabilities
+from tests.export.compiled import COMPILER, MODES, Library, compiled, name_of, needs_compiler
+from tests.networks import in_double
 
 SMALL = {"n_min": 6, "max_layers": 1, "random_state": 0}
 CLASSES = load_iris(return_X_y=True)

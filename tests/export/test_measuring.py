@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import MODES, Library, name_of, needs_compiler
-from every_variant import outcomes
 from sklearn.datasets import load_diabetes, load_iris
 from typer.testing import CliRunner
 
 import opgrow
-from networks import randomized
 from opgrow import Block, Layer, Network, OperatorSet
 from opgrow.cli import app
 from opgrow.export import fixed_emulation
@@ -29,6 +26,9 @@ from opgrow.export.measuring import Expected, compare
 from opgrow.export.program import program_of
 from opgrow.export.ranges import usual_largest
 from opgrow.operators import registered
+from tests.export.compiled import MODES, Library, name_of, needs_compiler
+from tests.export.every_variant import outcomes
+from tests.networks import randomized
 
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
@@ -73,13 +73,13 @@ def emulated(draft: FixedDraft, x: np.ndarray) -> np.ndarray:
 def test_integers_are_emulated_bit_for_bit_for_every_estimator(
     fitted: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drafts, written = {}, opgrow.export.c._measured
+    drafts, best_draft = {}, opgrow.export.c.best_draft
 
     def remember(*arguments: Any) -> Any:
-        drafts[file.stem], check = written(*arguments)
+        drafts[file.stem], check = best_draft(*arguments)
         return drafts[file.stem], check
 
-    monkeypatch.setattr(opgrow.export.c, "_measured", remember)
+    monkeypatch.setattr(opgrow.export.c, "best_draft", remember)
     for name, mode in itertools.product(fitted, MODES[3:]):
         file = tmp_path / f"{name}_{name_of(mode)}.c"
         fitted[name].export_c(file, min_agreement=0, **mode)
@@ -89,8 +89,8 @@ def test_integers_are_emulated_bit_for_bit_for_every_estimator(
         rows = extreme_integers(network.n_inputs)
         usual = fixed_emulation.as_inputs(draft.fixed, data_of(name.split("_")[0])[0])
         for x in (rows, usual):
-            found = library.integer_scores(name, x, network.n_outputs)
-            assert np.array_equal(found, emulated(draft, x)), name
+            scores = library.integer_scores(name, x, network.n_outputs)
+            assert np.array_equal(scores, emulated(draft, x)), name
 
 
 @needs_compiler

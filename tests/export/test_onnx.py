@@ -21,25 +21,19 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
-import networks
 import opgrow
-from double_precision import (
-    assert_as_double_precision_says,
-    assert_labels_of_double_precision,
-    exact_answers,
-)
 from opgrow import Block, Layer, Network, OperatorSet, estimators, export_onnx
 from opgrow.cli import app
 from opgrow.estimators.files import save
 from opgrow.export import onnx_graph, onnx_network
-from opgrow.operators import (
-    register_activation,
-    register_nodal,
-    register_pool,
-    registered,
-    unregister,
-)
+from opgrow.operators import register_activation, register_nodal, register_pool, registered, unregister
 from opgrow.rows.tables import TableEncoder
+from tests import networks
+from tests.double_precision import (
+    assert_as_double_precision_says,
+    assert_labels_of_double_precision,
+    exact_answers,
+)
 
 # Many rows here are far from all that was seen, on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore::opgrow.common.errors.RangeWarning")

@@ -25,7 +25,7 @@ x, y = load_breast_cancer(return_X_y=True)
 parameters = dict(n_min=6, n_step=3, max_neurons=12, learning_rates=(0.01,), epochs=(3,), fine_tune_epochs=2)
 for name in ("HeMLGOPClassifier", "HoMLRNRegressor"):
     fitted = getattr(opgrow, name)(random_state=7, n_jobs=2, **parameters).fit(x, y)
-    outputs = np.ascontiguousarray(fitted._outputs(x))
+    outputs = np.ascontiguousarray(fitted.network_.outputs(x))
     print(fitted.network_.digest(), hashlib.sha256(outputs.tobytes()).hexdigest())
 """
 
@@ -72,7 +72,7 @@ def test_threads_agree_to_rounding(name, many_rows):
     one, two = (getattr(opgrow, name)(n_jobs=n, **SMALL).fit(x, y) for n in (1, 2))
     assert one.network_.topology() == two.network_.topology()
     assert repr(one.network_) == repr(two.network_)
-    np.testing.assert_allclose(one._outputs(x), two._outputs(x), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(one.network_.outputs(x), two.network_.outputs(x), rtol=1e-3, atol=1e-3)
 
 
 def test_fitting_in_several_threads_at_once_gives_the_same_networks(many_rows):

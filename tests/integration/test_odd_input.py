@@ -9,6 +9,7 @@ import pytest
 
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, HeMLRNClassifier, HoMLGOPClassifier
 from opgrow.network.tensors import to_tensors
+from tests.networks import outputs_of
 
 SMALL = {
     "n_min": 6,
@@ -34,7 +35,7 @@ def fitted(cls, x, y, **changes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimator = cls(**(SMALL | changes)).fit(x, y)
-    assert np.isfinite(estimator._outputs(x)).all()
+    assert np.isfinite(outputs_of(estimator, x)).all()
     assert all(np.isfinite(tensor).all() for tensor in to_tensors(estimator.network_).values())
     return estimator
 
@@ -132,15 +133,15 @@ def test_many_more_columns_than_rows(cls):
 def test_types_of_numbers(cls, dtype):
     x, y = table()
     x = (x > 0) if dtype is bool else np.abs(10 * x).astype(dtype)
-    found = fitted(cls, x, y)
-    wanted = fitted(cls, x.astype(np.float64), y)
-    np.testing.assert_allclose(found._outputs(x), wanted._outputs(x.astype(np.float64)), rtol=1e-4, atol=1e-4)
+    as_double = x.astype(np.float64)
+    expected = outputs_of(fitted(cls, as_double, y), as_double)
+    np.testing.assert_allclose(outputs_of(fitted(cls, x, y), x), expected, rtol=1e-4, atol=1e-4)
 
 
 @BOTH
 def test_the_layout_of_memory_does_not_matter(cls, tmp_path):
     x, y = table()
-    wanted = fitted(cls, x, y)._outputs(x)
+    expected = outputs_of(fitted(cls, x, y), x)
     wide = np.zeros((240, 8))
     wide[::2, ::2] = x
     mapped = np.memmap(tmp_path / "x.dat", dtype=np.float64, mode="w+", shape=x.shape)
@@ -150,8 +151,8 @@ def test_the_layout_of_memory_does_not_matter(cls, tmp_path):
     frozen = x.copy()
     frozen.flags.writeable = False
     swapped = x.astype(">f8")
-    for given in (np.asfortranarray(x), wide[::2, ::2], x[::-1][::-1], readonly, frozen, swapped):
-        np.testing.assert_array_equal(fitted(cls, given, y)._outputs(given), wanted)
+    for rows in (np.asfortranarray(x), wide[::2, ::2], x[::-1][::-1], readonly, frozen, swapped):
+        np.testing.assert_array_equal(outputs_of(fitted(cls, rows, y), rows), expected)
 
 
 def test_targets_in_any_layout():
@@ -237,7 +238,7 @@ def test_prediction_far_outside_the_training_data_is_finite(cls):
     x, y = table()
     estimator = fitted(cls, x, y)
     far = np.array([[1e6, -1e6, 1e6, -1e6], [1e12, 1e12, 1e12, 1e12]])
-    assert np.isfinite(estimator._outputs(far)).all()
+    assert np.isfinite(outputs_of(estimator, far)).all()
 
 
 @BOTH

@@ -30,7 +30,7 @@ def grown(name: str) -> str:
 
 
 def predicted(estimator: Any) -> str:
-    return estimator._outputs(rows(MANY, 5)[0]).tobytes().hex()[:4000]
+    return estimator.network_.outputs(rows(MANY, 5)[0]).tobytes().hex()[:4000]
 
 
 def in_children(function: Callable[..., str], arguments: list[Any]) -> list[str]:

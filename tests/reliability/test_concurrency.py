@@ -65,10 +65,10 @@ def test_predictions_in_many_threads_while_others_fit():
     x, y = rows()
     many = rows(20_000)[0]
     fitted = [tiny(name).fit(x, y) for name in ("HeMLGOPClassifier", "POPRegressor", "BLSRegressor")]
-    alone = [estimator._outputs(many).tobytes() for estimator in fitted]
+    alone = [estimator.network_.outputs(many).tobytes() for estimator in fitted]
     with ThreadPoolExecutor(6) as pool:
         fits = [pool.submit(lambda: digest(tiny("PMLPClassifier").fit(x, y))) for _ in range(4)]
-        together = list(pool.map(lambda i: fitted[i % 3]._outputs(many).tobytes(), range(24)))
+        together = list(pool.map(lambda i: fitted[i % 3].network_.outputs(many).tobytes(), range(24)))
         assert len({fit.result() for fit in fits}) == 1
     assert together == [alone[i % 3] for i in range(24)]
 

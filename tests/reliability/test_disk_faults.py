@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,13 @@ def store(models: dict[str, Any], which: str, folder: Path) -> None:
     Store(folder).save("iris/0/PLN", {"seed": 0}, {"topology": models[which].network_.topology()})
 
 
+def stored_name() -> str:
+    """What the file of a run is called."""
+    with tempfile.TemporaryDirectory() as folder:
+        Store(folder).save("iris/0/PLN", {}, {})
+        return next(Path(folder).iterdir()).name
+
+
 def study(models: dict[str, Any], which: str, folder: Path) -> None:
     """The results of two splits, and then of one of them."""
     if which == "old" and "study" in models:
@@ -121,7 +129,7 @@ SAVERS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any], str, Path], N
     "opgrow predict": (("p.csv",), predict),
     "opgrow export": (("m.h", "m.c"), export_by_command),
     "opgrow report": (("r.html",), report_by_command),
-    "bench store": ((Store("x")._path("iris/0/PLN").name,), store),
+    "bench store": ((stored_name(),), store),
     "opgrow bench": (("results.csv", "tables.md", "index.html"), study),
 }
 

@@ -83,7 +83,7 @@ def use(case: Case) -> Any:
         estimator.save(path)
         loaded = opgrow.load(path)
     assert loaded.predict(x).tolist() == predicted.tolist()
-    assert loaded._outputs(x).tobytes() == estimator._outputs(x).tobytes()
+    assert loaded.network_.outputs(x).tobytes() == estimator.network_.outputs(x).tobytes()
     return estimator
 
 
@@ -174,8 +174,8 @@ def test_weight_2_standardises_like_the_row_twice(name, shape, seed):
 def test_predictions_do_not_depend_on_the_rows_beside(name, shape, seed):
     x, y = numbers(seed, *shape, np.dtype(np.float64)), np.arange(shape[0]) % 2
     fitted = made(name).fit(x, y)
-    together = fitted._outputs(x)
-    alone = np.concatenate([fitted._outputs(x[i : i + 1]) for i in range(len(x))])
+    together = fitted.network_.outputs(x)
+    alone = np.concatenate([fitted.network_.outputs(x[i : i + 1]) for i in range(len(x))])
     # Of regression the last bits are in double precision.
     np.testing.assert_allclose(together, alone, rtol=1e-6 if is_classifier(fitted) else 1e-12, atol=1e-12)
 

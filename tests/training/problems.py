@@ -6,7 +6,6 @@ from copy import deepcopy
 
 import numpy as np
 
-from networks import with_random_parameters
 from opgrow import Block, Layer, OperatorSet
 from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear
@@ -17,6 +16,7 @@ from opgrow.training.native import NativeTrainer
 from opgrow.training.reference import ReferenceTrainer
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
+from tests.networks import with_random_parameters
 
 TRAINERS = {"native": NativeTrainer, "reference": ReferenceTrainer}
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")

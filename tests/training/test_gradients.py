@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from problems import (
+from torch import nn
+
+from opgrow import PERCEPTRON, OperatorSet
+from opgrow.operators import library
+from opgrow.training.candidates import Candidates
+from opgrow.training.scores import row_losses
+from opgrow.training.settings import ADAM_EPSILON, batch_bounds
+from tests.networks import as_modules
+from tests.plain_training import plain_training
+from tests.training.problems import (
     ACTIVATIONS,
     HARMONIC,
     NODALS,
@@ -15,15 +24,6 @@ from problems import (
     network,
     settings,
 )
-from torch import nn
-
-from networks import as_modules
-from opgrow import PERCEPTRON, OperatorSet
-from opgrow.operators import library
-from opgrow.training.candidates import Candidates
-from opgrow.training.scores import row_losses
-from opgrow.training.settings import ADAM_EPSILON, batch_bounds
-from plain_training import plain_training
 
 pytestmark = pytest.mark.cpu
 

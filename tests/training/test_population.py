@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from problems import ACTIVATIONS, HARMONIC, NODALS, POOLS, TRAINERS
 from torch import nn
 
 from opgrow import PERCEPTRON, Layer, OperatorSet, operator_sets
@@ -27,7 +26,8 @@ from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training, score, statistics
 from opgrow.training.train import train as train_candidates
-from plain_training import plain_training
+from tests.plain_training import plain_training
+from tests.training.problems import ACTIVATIONS, HARMONIC, NODALS, POOLS, TRAINERS
 
 pytestmark = pytest.mark.cpu
 

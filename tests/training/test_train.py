@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from problems import HARMONIC, TRAINERS, data, network, settings, training_of
 from torch import nn
 
 from opgrow import PERCEPTRON, OperatorSet
@@ -22,7 +21,8 @@ from opgrow.training.native import NativeTrainer
 from opgrow.training.schedule import TrainingState
 from opgrow.training.scores import evaluate
 from opgrow.training.train import score, statistics, train
-from plain_training import plain_training
+from tests.plain_training import plain_training
+from tests.training.problems import HARMONIC, TRAINERS, data, network, settings, training_of
 
 pytestmark = pytest.mark.cpu
 

@@ -16,8 +16,9 @@ from typing import ClassVar, Generic, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..growth.loop import GrowthSettings, Method
+from ..growth.loop import Method
 from ..growth.model import GrownModel
+from ..growth.settings import GrowthSettings
 from ..network import Network
 from ..rows.problem import Problem
 from .listeners.base import Callback

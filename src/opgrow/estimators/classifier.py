@@ -15,17 +15,17 @@ from ..network import Network
 from ..rows.chunks.sources import Source
 from ..rows.preparation import in_units, one_hot
 from ..training.scores import probabilities
-from .array_data import ArrayData
 from .base import Settings
-from .fit_data import FitData, check_classes
-from .fitting import Fit
-from .inputs import EvalSet, check_eval_set, check_rows
+from .fit.array_data import ArrayData
+from .fit.data import FitData, check_classes
+from .fit.fitting import Fit
+from .fit.inputs import EvalSet, check_eval_set, check_rows
+from .fit.source_data import SourceData
+from .fit.sources import as_source, targets_of
 from .parameter_groups import ClassParameters, MachineParameters, RowParameters
 from .parameters import check_common, class_weights
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
-from .source_data import SourceData
-from .streaming import as_source, targets_of
 
 __all__ = ["GrowingClassifier"]
 

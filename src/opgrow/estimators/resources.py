@@ -15,11 +15,11 @@ from sklearn.base import is_classifier
 from ..common.reservations import TOTAL_BYTES
 from ..growth.devices import choose_device
 from ..growth.footprints import DOUBLE, SINGLE, Footprint, Sizes
-from ..growth.loop import GrowthSettings
+from ..growth.settings import GrowthSettings
 from ..rows.preparation import _CHUNK_ELEMENTS
 from ..rows.problem import Problem
 from .base import GrowingEstimator, NetworkSize
-from .fit_data import MIN_VALIDATION_ROWS
+from .fit.data import MIN_VALIDATION_ROWS
 from .parameters import check_common
 
 __all__ = ["Plan", "plan_fit"]

@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..common.errors import NotFiniteError
 from ..common.team import ALONE, Alone
-from ..network import Block, Head, Layer, Linear, Network
+from ..network import Block, Head, Layer, Network
 from ..network.tensors import to_tensors
 from ..rows.problem import Problem
 from ..training.candidates import Candidates
@@ -40,14 +40,13 @@ from .events import (
     StopGrowth,
 )
 from .footprints import Footprint
+from .settings import GrowthSettings
+from .size_limit import SizeLimit
 
 __all__ = [
     "GrownLayer",
     "Growth",
-    "GrowthSettings",
     "Method",
-    "fold_norm",
-    "schedule",
 ]
 
 
@@ -65,35 +64,6 @@ class Method:
     growth: type[Growth]
     sources: bool = field(default=False, kw_only=True)
     ranks: bool = field(default=False, kw_only=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GrowthSettings:
-    """What every method needs to know; a family adds its own.
-
-    Attributes
-    ----------
-    fine_tuning : of the whole network at the end; its loss is the one that the network is grown for
-    criterion : what decides growth, one of `opgrow.training.scores.CRITERIA`
-    max_layers, layer_threshold : bound on the depth, and the least relative improvement by a layer
-    target : score with which the growth ends, or None
-    max_parameters : of the network, or None
-    logits : whether outputs are logits of classes, so that a closed-form head needs a temperature
-    """
-
-    fine_tuning: TuningSettings
-    criterion: str = "loss"
-    max_layers: int = 2
-    layer_threshold: float = 1e-4
-    target: float | None = None
-    max_parameters: int | None = None
-    logits: bool = False
-    n_threads: int = 1
-
-    def with_threads(self, n_threads: int) -> Self:
-        """The same on another number of threads."""
-        fine_tuning = replace(self.fine_tuning, n_threads=n_threads)
-        return replace(self, n_threads=n_threads, fine_tuning=fine_tuning)
 
 
 @dataclass(frozen=True)
@@ -118,7 +88,7 @@ class Growth(ABC):
     Attributes
     ----------
     journal : the work that earlier runs of this growth have done, and where this one's is kept
-    full : why nothing more can be added, for the network may not have more parameters; else None
+    limit : how many parameters the network may have, and whether it has room for more
     """
 
     #: Whether the head sees all layers, and not only the last.
@@ -148,7 +118,7 @@ class Growth(ABC):
         self.layers: list[Layer] = []
         self.head: Head | None = None
         self.score: Score | None = None
-        self.full: str | None = None
+        self.limit = SizeLimit(settings.max_parameters)
         self.begin()
 
     @property
@@ -172,7 +142,7 @@ class Growth(ABC):
         network = self._network(self.layers, self.head)
         assert self.score is not None
         self._check_finite(network, self.score)
-        reason = self.stopped or self.full
+        reason = self.stopped or self.limit.reached
         self.steps[-1] = replace(self.steps[-1], stopped=reason)
         self.emit(GrowthFinished(network, self.score, self.journal.clock() - started, stopped=reason))
         return network
@@ -287,33 +257,11 @@ class Growth(ABC):
 
     def room_for(self, n_parameters: int) -> bool:
         """Whether the network may have so many parameters; if not, that is why it grows no more."""
-        most = self.settings.max_parameters
-        if most is None or n_parameters <= most:
-            return True
-        self.full = self.full or (
-            f"the next step would make {n_parameters} parameters, and at most {most} are allowed"
-        )
-        return False
+        return self.limit.allows(n_parameters)
 
     def first_size(self, wanted: int, n_parameters: Callable[[int], int]) -> int:
-        """Neurons of a network's first part: as many as wanted, or as there is room for.
-
-        ``n_parameters`` says how many parameters the network has with so many of them.
-        """
-        most, size = self.settings.max_parameters, wanted
-        if most is None:
-            return wanted
-        while size > 1 and n_parameters(size) > most:
-            size -= 1
-        if n_parameters(size) > most:
-            raise ValueError(
-                f"max_parameters leaves {most} parameters for a network, and the smallest that "
-                f"{self.method.name} can grow for {self.problem.n_inputs} inputs and "
-                f"{self.problem.n_outputs} outputs has {n_parameters(1)}"
-            )
-        if size < wanted:
-            self.full = f"at most {most} parameters are allowed, which is {size} neurons instead of {wanted}"
-        return size
+        """Neurons of a network's first part, as `SizeLimit.first_size` has it."""
+        return self.limit.first_size(wanted, n_parameters, self.method.name, self.problem)
 
     # --- the loop's own steps ---
 
@@ -343,7 +291,7 @@ class Growth(ABC):
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
             lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
-            f"fine-tune, {schedule(settings)}",
+            f"fine-tune, {settings.title}",
         )
         accepted = result.best_epoch > 0 and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
@@ -393,19 +341,3 @@ class Growth(ABC):
     def _record(self, step: GrowthStep) -> None:
         self.steps.append(step)
         self.emit(StepFinished(step))
-
-
-def schedule(settings: TuningSettings) -> str:
-    """What tells one tuning of a part from another, as the journal's titles have it."""
-    return f"epochs {list(settings.epochs)}, dropout {settings.dropout}"
-
-
-def fold_norm(block: Block, head: Linear) -> None:
-    """Move a tuned block's scale and shift into the head, which computes the same from standard features.
-
-    The block's features are the last inputs of the head.
-    """
-    norm, rows = block.norm, head.weight[-block.n_neurons :]
-    head.bias += (norm.shift[:, None] * rows).sum(axis=0)
-    rows *= norm.scale[:, None]
-    norm.scale[:], norm.shift[:] = 1.0, 0.0

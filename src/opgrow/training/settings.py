@@ -45,6 +45,11 @@ class TuningSettings:
     optimizer: Optimizer = "adam"
     n_threads: int = 1
 
+    @property
+    def title(self) -> str:
+        """What tells one tuning of a part from another, as the journal's titles have it."""
+        return f"epochs {list(self.epochs)}, dropout {self.dropout}"
+
 
 def is_plain(settings: TuningSettings) -> bool:
     """Whether the engines in C and on GPUs know the loss and the optimiser."""

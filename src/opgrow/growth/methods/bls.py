@@ -25,7 +25,8 @@ from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.bls import BroadFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method
+from ..loop import GrownLayer, Growth, Method
+from ..settings import GrowthSettings
 from .registry import declared
 
 __all__ = ["BLS", "BroadGrowth", "BroadSettings", "orthonormal", "sparse_map"]

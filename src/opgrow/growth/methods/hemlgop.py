@@ -20,8 +20,9 @@ from ...training.scores import Score, temperature
 from ...training.settings import TuningSettings
 from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.blocks import BlockFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, fold_norm, schedule
+from ..loop import GrownLayer, Growth, Method
 from ..search import SearchResult, SearchSettings, Winner, check_result, search
+from ..settings import GrowthSettings
 from .registry import declared
 
 __all__ = ["HEMLGOP", "HEMLRN", "HOMLGOP", "HOMLRN", "BlockGrowth", "BlockMethod", "BlockSettings"]
@@ -172,7 +173,7 @@ class BlockGrowth(Growth):
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
         best = tried[_place_of_best(tried)]
-        fold_norm(best.block, best.head)
+        _fold_norm(best.block, best.head)
         skipped = sum(grown.result.skipped_batches for grown in tried)
         return replace(best, dropout=dropout, skipped_batches=skipped)
 
@@ -197,7 +198,7 @@ class BlockGrowth(Growth):
             settings,
             np.random.default_rng([self.seed, layer, number, 1]),
             lambda epoch: self.report_epoch(EpochFinished("tune", layer, number, epoch)),
-            f"tune {layer}.{number}, {names}, {schedule(settings)}",
+            f"tune {layer}.{number}, {names}, {settings.title}",
             dropouts,
         )
         return [_Grown(*start, outcome) for start, outcome in zip(starts, outcomes, strict=True)]
@@ -249,6 +250,17 @@ class BlockGrowth(Growth):
         head = Linear(*weight.shape)
         head.weight, head.bias = weight.astype(np.float32), bias.astype(np.float32)
         return block, head
+
+
+def _fold_norm(block: Block, head: Linear) -> None:
+    """Move a tuned block's scale and shift into the head, which computes the same from standard features.
+
+    The block's features are the last inputs of the head.
+    """
+    norm, rows = block.norm, head.weight[-block.n_neurons :]
+    head.bias += (norm.shift[:, None] * rows).sum(axis=0)
+    rows *= norm.scale[:, None]
+    norm.scale[:], norm.shift[:] = 1.0, 0.0
 
 
 def _place_of_best(tried: Sequence[_Grown]) -> int:

@@ -27,7 +27,8 @@ from ...rows.interface import WholeRows
 from ...training.scores import Score
 from ..events import GrowthStep, PhaseStarted
 from ..footprints.pln import PLNFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method
+from ..loop import GrownLayer, Growth, Method
+from ..settings import GrowthSettings
 from .registry import declared
 
 __all__ = ["PLN", "PLNGrowth", "PLNSettings"]

@@ -18,45 +18,26 @@ References: Kiranyaz et al., "Progressive operational perceptrons", Neurocomputi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...closed_form.linear_memory import projection
-from ...common.cluster import n_workers, spread
 from ...common.errors import NotFiniteError
 from ...network import Block, Head, Layer
 from ...operators import OperatorSet
 from ...rows.interface import WholeRows
-from ...rows.memory import MemoryRows
-from ...training.draft import Draft
-from ...training.population import (
-    Member,
-    MemberOutcome,
-    Start,
-    Trained,
-    candidates_of,
-    draw_start,
-    modules_of,
-    train_members,
-)
-from ...training.schedule import Epoch, Outcome
-from ...training.scores import Score
+from ...training.population import Member, MemberOutcome, Start, Trained, draw_start, modules_of
+from ...training.schedule import Outcome
 from ...training.settings import TuningSettings
-from ...training.train import Training, train
-from ..engine import NativeEngine
-from ..events import (
-    CandidateFinished,
-    EpochFinished,
-    GrowthStep,
-    PhaseStarted,
-    PopulationEpochFinished,
-)
+from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.layers import LayerFootprint
-from ..loop import GrownLayer, Growth, GrowthSettings, Method, schedule
+from ..loop import GrownLayer, Growth, Method
 from ..search import Candidate
+from ..settings import GrowthSettings
+from .population_pass import PopulationPass
 from .registry import declared
 
 __all__ = ["PMLP", "POP", "POPFAST", "POPMEMH", "POPMEMO", "POPGrowth", "POPMethod", "POPSettings"]
@@ -162,7 +143,12 @@ class POPGrowth(Growth):
             for_head = in_head and count % 2 == 1
             members = [Member(hidden, s) if for_head else Member(s, head) for s in sets]
             clock = self.journal.clock()
-            trained, outcomes = self._train_pass(number, count, width, parts, members)
+            rng = np.random.default_rng([self.seed, number, count])
+            start, seed = self._start(width, parts[0], rng), int(rng.integers(1, 2**63))
+            population = PopulationPass(
+                self, (number, count), parts, members, start, self.settings.tuning, seed
+            )
+            trained, outcomes = population.run()
             kept = best is None or trained.outcome.score.better_than(best.outcome.score)
             reach, seconds = self._weight_range(parts), self.journal.clock() - clock
             step = self._describe_pass(number, count, trained, outcomes, reach, blocks)
@@ -173,61 +159,6 @@ class POPGrowth(Growth):
                 break
         assert best is not None
         return best
-
-    def _train_pass(
-        self, number: int, count: int, width: int, parts: list[WholeRows], members: Sequence[Member]
-    ) -> tuple[Trained, list[MemberOutcome]]:
-        self.emit(PhaseStarted("search", number, count, len(members)))
-        best: Score | None = None
-        done = 0
-
-        def report(outcome: MemberOutcome) -> bool:
-            nonlocal best, done
-            done += 1
-            if best is None or outcome.score.better_than(best):
-                best = outcome.score
-            self.emit(CandidateFinished("search", number, count, done, len(members), best))
-            return self.stopped is not None
-
-        def report_epoch(epoch: Epoch) -> bool:
-            self.emit(PopulationEpochFinished("search", number, count))
-            return self.stopped is not None
-
-        rng = np.random.default_rng([self.seed, number, count])
-        start, seed = self._start(width, parts[0], rng), int(rng.integers(1, 2**63))
-        title = f"population {number}.{count}, {len(members)} candidates, {width} neurons"
-        tuning, draft = self.settings.tuning, self.journal.draft(title)
-
-        def train_group(group: Sequence[Member], part: Draft) -> tuple[list[Outcome], np.ndarray]:
-            candidates = candidates_of(group, start, tuning.dropout)
-            generator = np.random.default_rng(seed)
-            try:
-                training = self.training(
-                    candidates, parts, tuning, generator, report_epoch, part, exact=False
-                )
-                trained = self.engine.train(training)
-            except MemoryError:
-                if len(group) == 1:
-                    raise
-                middle = len(group) // 2
-                halves = [train_group(half, Draft()) for half in (group[:middle], group[middle:])]
-                return halves[0][0] + halves[1][0], np.concatenate([theta for _, theta in halves])
-            return trained.outcomes, trained.theta
-
-        def train_groups(
-            groups: Sequence[Sequence[Member]], drafts: Sequence[Draft], ended: Callable[[], bool]
-        ) -> Iterator[tuple[list[Outcome], np.ndarray] | None]:
-            if self.engine.spreads_over_workers and n_workers():
-                rows = start, parts, tuning, self.settings.criterion, seed
-                yield from spread(_train_apart, [(group, *rows) for group in groups], ended)
-                return
-            for group, part in zip(groups, drafts, strict=True):
-                yield None if ended() else train_group(group, part)
-
-        one = candidates_of(members[:1], start, tuning.dropout)
-        # Once the growth is to end, one candidate with a finite score is enough.
-        size = self.engine.group_size(one, parts[0], tuning) if self.stopped is None else 1
-        return train_members(members, start, size, train_groups, report, draft)
 
     def _train_alone(
         self, number: int, width: int, parts: list[WholeRows], blocks: Sequence[Block]
@@ -281,7 +212,7 @@ class POPGrowth(Growth):
             tuning,
             rng or np.random.default_rng(0),
             lambda epoch: self.report_epoch(EpochFinished("tune", number, 1, epoch)),
-            f"tune {number}, {block.operator_set}, {schedule(tuning)}",
+            f"tune {number}, {block.operator_set}, {tuning.title}",
         )
         return outcome
 
@@ -368,33 +299,6 @@ class POPGrowth(Growth):
         self.remembering = Layer([*self.layers[-1], *memory])
         for part, before in zip(parts, self.before, strict=True):
             part.remember(memory, before)
-
-
-def _train_apart(
-    members: Sequence[Member],
-    start: Start,
-    parts: Sequence[MemoryRows],
-    tuning: TuningSettings,
-    criterion: str,
-    seed: int,
-) -> tuple[list[Outcome], np.ndarray]:
-    """Train candidates in another process, which is handed their rows."""
-    candidates = candidates_of(members, start, tuning.dropout)
-    tuning = replace(tuning, n_threads=1)
-    training = Training(
-        NativeEngine(1).trainer(candidates, parts[0], tuning, criterion),
-        candidates,
-        parts[0],
-        parts[-1],
-        tuning,
-        criterion,
-        np.random.default_rng(seed),
-        exact=False,
-        on_epoch=lambda epoch: None,
-        draft=Draft(),
-    )
-    trained = train(training)
-    return trained.outcomes, trained.theta
 
 
 _NO_EPOCHS: dict[str, Any] = {"learning_rates": (), "epochs": ()}

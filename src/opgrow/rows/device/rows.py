@@ -20,7 +20,15 @@ from ...network import Block
 from ..draws import Draw, picked
 from ..problem import Place, sample_rows, shared_sample
 from ..rank_rows import RankRows
-from ..search_sums import Gathered, ScoreChunk, Shortlist, Sums, constants_of, shared_constants, shared_sums
+from ..search_sums import (
+    Gathered,
+    ScoreChunk,
+    Shortlist,
+    Sums,
+    constants_of,
+    shared_constants,
+    shared_sums,
+)
 from ..window import EpochWindows, Window
 from .blocks import DeviceBlock, block_outputs, candidate_features
 from .budget import SUMMED_ROWS, Budget, shrinking, stays
