@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,6 +31,8 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
 
 class NativeTrainer:
     """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
+
+    joins: ClassVar[bool] = False
 
     def __init__(self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str) -> None:
         self.candidates, self.settings, self.criterion = candidates, settings, criterion

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -47,6 +47,8 @@ class ReferenceTrainer:
     ----------
     fused : compute features by the compiled kernels where a candidate is alone, and not by plain torch
     """
+
+    joins: ClassVar[bool] = False
 
     def __init__(
         self,

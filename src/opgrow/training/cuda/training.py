@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from ..candidates import Candidates, fill
 from ..settings import TuningSettings
 from ..updates import load_parameters
 from .model import Model
-from .steps import Trainer
+from .steps import DeviceSteps
 
 __all__ = ["DeviceTrainer", "JointSteps"]
 
@@ -24,13 +25,15 @@ __all__ = ["DeviceTrainer", "JointSteps"]
 class DeviceTrainer:
     """Candidates of equal sizes on a device, with built-in operators and losses, and Adam."""
 
+    joins: ClassVar[bool] = True
+
     def __init__(
         self, candidates: Candidates, train: DeviceRows, settings: TuningSettings, criterion: str
     ) -> None:
         self.candidates, self.train, self.settings, self.criterion = candidates, train, settings, criterion
         self.model = Model(candidates.shapes, torch.from_numpy(candidates.theta).to(train.device))
         self._best = self.theta.clone()
-        self._steps: Trainer | None = None
+        self._steps: DeviceSteps | None = None
 
     @property
     def theta(self) -> Tensor:
@@ -50,8 +53,8 @@ class DeviceTrainer:
 
         return shrinking(self.train.budget, work, "training")
 
-    def _new_steps(self, seed: int) -> Trainer:
-        return Trainer(self.model, self.train, self.settings, seed, self.candidates.dropouts)
+    def _new_steps(self, seed: int) -> DeviceSteps:
+        return DeviceSteps(self.model, self.train, self.settings, seed, self.candidates.dropouts)
 
     def batch_moments(self) -> np.ndarray:
         assert self._steps is not None
@@ -113,7 +116,7 @@ class JointSteps:
         shapes = [shape for trainer in trainers for shape in trainer.candidates.shapes]
         dropouts = [dropout for trainer in trainers for dropout in trainer.candidates.dropouts]
         rows = [trainer.train for trainer in trainers for _ in trainer.candidates.shapes]
-        self.steps = Trainer(Model(shapes, theta), rows, trainers[0].settings, seed, dropouts)
+        self.steps = DeviceSteps(Model(shapes, theta), rows, trainers[0].settings, seed, dropouts)
 
     def _share(self, theta: Tensor) -> None:
         """Let the trainers see their rows of the common matrix."""
