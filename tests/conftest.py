@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 # Triton 3.9 warns unless it is told whether to fuse products with sums: yes, which is its default.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Steps of a few rows: threads of torch would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

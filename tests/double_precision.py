@@ -46,8 +46,8 @@ def answers(estimator: Any, x: np.ndarray) -> np.ndarray:
     """Class probabilities, or target values with one column for each target."""
     if hasattr(estimator, "classes_"):
         return estimator.predict_proba(x)
-    said = estimator.predict(x)
-    return said.reshape(len(x), -1)
+    values = estimator.predict(x)
+    return values.reshape(len(x), -1)
 
 
 def exact_answers(estimator: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -72,9 +72,9 @@ def exact_answers(estimator: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def assert_as_double_precision_says(estimator: Any, x: np.ndarray, *programs: np.ndarray) -> None:
     """Each of some programs' answers is as near to double precision as single precision can be."""
     exact, tolerance = exact_answers(estimator, x)
-    for said in programs:
-        last_digit = np.spacing(np.abs(said)).astype(np.float64)
-        distance = np.abs(said.astype(np.float64) - exact)
+    for values in programs:
+        last_digit = np.spacing(np.abs(values)).astype(np.float64)
+        distance = np.abs(values.astype(np.float64) - exact)
         assert (distance <= tolerance + last_digit).all(), (distance / (tolerance + last_digit)).max()
 
 

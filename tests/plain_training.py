@@ -78,9 +78,9 @@ class _Candidate:
             x, frozen, target, weight = (tensor[torch.from_numpy(numbers)] for tensor in tensors)
 
             def norm(layer, raw):
-                found = raw.mean(dim=0), raw.var(dim=0, correction=0)
-                moments[layer].append([part.detach() for part in found])
-                return found
+                statistics = raw.mean(dim=0), raw.var(dim=0, correction=0)
+                moments[layer].append([part.detach() for part in statistics])
+                return statistics
 
             def dropped(values, side, first, numbers=numbers):
                 drop = self.settings.input_dropout if side == INPUTS else self.dropout

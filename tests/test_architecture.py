@@ -34,6 +34,20 @@ MANY_PARAMETERS = {
     ("opgrow.export.c", "export_c"),
 }
 
+#: Tests in the folder of a package that are of several of its modules, or of its C sources.
+CROSSING = {
+    "cli/test_cli.py",
+    "distributed/test_clusters.py",
+    "engine/test_fuzz.py",
+    "engine/test_operators_in_c.py",
+    "estimators/test_estimators.py",
+    "growth/checkpoints/test_device_checkpoints.py",
+    "growth/methods/test_closed_form_on_a_device.py",
+    "operators/test_operator_facts.py",
+    "operators/test_operators.py",
+    "training/test_gradients.py",
+}
+
 MAX_PARAMETERS = 7
 MAX_LINES = 60
 MAX_PACKAGES = 14
@@ -74,6 +88,20 @@ def test_packages_import_only_those_below():
     assert upward == UPWARD
 
 
+def test_tests_are_where_their_modules_are():
+    """Folders of other names hold other kinds of tests: of whole flows, of faults and of random input."""
+    tests = [
+        path.relative_to(ROOT / "tests")
+        for package in graph.ORDER
+        for path in (ROOT / "tests" / package).rglob("test_*.py")
+    ]
+    modules = {path.relative_to(graph.SOURCES) for path in graph.SOURCES.rglob("*.py")}
+    without = {
+        path.as_posix() for path in tests if path.with_name(path.name.removeprefix("test_")) not in modules
+    }
+    assert without == CROSSING
+
+
 def test_no_modules_import_each_other():
     assert set(cycles({(one.importer, one.imported) for one in IMPORTS})) == set()
 
@@ -93,12 +121,12 @@ def cycles(pairs: set[tuple[str, str]]) -> Iterator[frozenset[str]]:
 
 
 def _reached(start: str, following: dict[str, set[str]]) -> set[str]:
-    found, waiting = set(), [start]
+    result, waiting = set(), [start]
     while waiting:
-        for module in following[waiting.pop()] - found:
-            found.add(module)
+        for module in following[waiting.pop()] - result:
+            result.add(module)
             waiting.append(module)
-    return found
+    return result
 
 
 def test_a_cycle_is_noticed():
@@ -123,8 +151,8 @@ def test_an_import_is_found_wherever_and_however_it_is_written(line, tmp_path):
         path = tmp_path / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
-    found = {(one.importer, one.imported) for one in graph.all_imports(tmp_path)}
-    assert found == {("opgrow.a.inner", "opgrow.b")}
+    result = {(one.importer, one.imported) for one in graph.all_imports(tmp_path)}
+    assert result == {("opgrow.a.inner", "opgrow.b")}
 
 
 def test_picture_and_table_are_up_to_date():

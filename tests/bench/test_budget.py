@@ -15,7 +15,7 @@ from opgrow.bench.budget import OverBudget, parse_duration, time_limit
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("1h30m", 5400), (" 2m5s ", 125), ("0.5", 0.5)],
 )
-def test_durations(text, seconds):
+def test_durations_are_read_with_their_units(text, seconds):
     assert parse_duration(text) == seconds
 
 
@@ -48,14 +48,14 @@ def test_work_that_is_quick_enough_is_left_alone():
 
 
 def test_outside_of_the_main_thread_there_is_no_limit():
-    found = []
+    result = []
 
     def work():
         with time_limit(0.01):
             time.sleep(0.05)
-            found.append("done")
+            result.append("done")
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == ["done"]
+    assert result == ["done"]

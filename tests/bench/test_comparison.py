@@ -72,28 +72,28 @@ def test_critical_values_are_those_of_the_textbook(alpha, published):
 
 
 def test_ranks_and_critical_differences_of_demsars_example():
-    found = average_ranks(DEMSAR)
-    assert [(model, round(rank, 3)) for model, rank in found.ranks] == [
+    result = average_ranks(DEMSAR)
+    assert [(model, round(rank, 3)) for model, rank in result.ranks] == [
         *(("C4.5+m+cf", 1.964), ("C4.5+m", 2.0), ("C4.5+cf", 2.893), ("C4.5", 3.143)),
     ]
-    assert found.cd == pytest.approx(1.25, abs=5e-3)
-    assert found.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
+    assert result.cd == pytest.approx(1.25, abs=5e-3)
+    assert result.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
     loose = average_ranks(DEMSAR, alpha=0.10)
     assert loose.cd == pytest.approx(1.12, abs=5e-3)
     assert loose.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
     # The paper's 9.28 has no correction for ties: three pairs and one four take 6.5 from a variance of 70.
-    assert found.friedman == pytest.approx(9.28 * 70 / 63.5, abs=0.02)
-    assert found.iman_davenport == pytest.approx(13 * found.friedman / (14 * 3 - found.friedman))
+    assert result.friedman == pytest.approx(9.28 * 70 / 63.5, abs=0.02)
+    assert result.iman_davenport == pytest.approx(13 * result.friedman / (14 * 3 - result.friedman))
 
 
 def test_friedman_is_scipys():
-    found = average_ranks(DEMSAR)
+    result = average_ranks(DEMSAR)
     statistic, p = stats.friedmanchisquare(*DEMSAR.values())
-    assert (found.friedman, found.friedman_p) == pytest.approx((statistic, p))
-    assert found.iman_davenport_p == pytest.approx(stats.f.sf(found.iman_davenport, 3, 39))
+    assert (result.friedman, result.friedman_p) == pytest.approx((statistic, p))
+    assert result.iman_davenport_p == pytest.approx(stats.f.sf(result.iman_davenport, 3, 39))
     fresh = np.random.default_rng().random((5, 9))
-    found = average_ranks({str(i): row for i, row in enumerate(fresh)})
-    assert found.friedman_p == pytest.approx(stats.friedmanchisquare(*fresh).pvalue)
+    result = average_ranks({str(i): row for i, row in enumerate(fresh)})
+    assert result.friedman_p == pytest.approx(stats.friedmanchisquare(*fresh).pvalue)
 
 
 def test_iman_and_davenport_by_hand():
@@ -112,18 +112,18 @@ def test_the_lowest_score_can_be_the_best():
     loss = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.1]}
     assert [m for m, _ in average_ranks(loss, higher_is_better=False).ranks] == ["a", "b"]
     assert [m for m, _ in average_ranks(loss).ranks] == ["b", "a"]
-    (found,) = wilcoxon_holm(loss, "a", higher_is_better=False)
-    assert (found.wins, found.losses) == (1, 2)
-    assert found.mean_difference == pytest.approx(0)
+    (result,) = wilcoxon_holm(loss, "a", higher_is_better=False)
+    assert (result.wins, result.losses) == (1, 2)
+    assert result.mean_difference == pytest.approx(0)
 
 
 def test_runs_that_did_not_finish_take_the_worst_ranks():
-    found = average_ranks(
+    result = average_ranks(
         {"a": [0.5, NAN, NAN], "b": [0.9, 0.1, NAN], "c": [0.7, 0.2, 0.1], "d": [0, NAN, 0]}
     )
     # Ranks on the three datasets: a 3, 3.5, 3.5; b 1, 2, 3.5; c 2, 1, 1; d 4, 3.5, 2.
-    assert dict(found.ranks) == pytest.approx({"a": 10 / 3, "b": 6.5 / 3, "c": 4 / 3, "d": 9.5 / 3})
-    assert found.unfinished == 4
+    assert dict(result.ranks) == pytest.approx({"a": 10 / 3, "b": 6.5 / 3, "c": 4 / 3, "d": 9.5 / 3})
+    assert result.unfinished == 4
     alone = average_ranks({"a": [0.0, 0.0], "b": [NAN, NAN], "c": [-1.0, -1.0]})
     assert dict(alone.ranks)["b"] == 3
     nobody = average_ranks({"a": [NAN, 1.0], "b": [NAN, 2.0]})
@@ -143,19 +143,19 @@ def test_ranks_do_not_depend_on_order(table, shuffler: random.Random):
 @settings(max_examples=40, deadline=None)
 @given(tables(max_datasets=20), st.sampled_from([0.05, 0.5, 0.9]))
 def test_groups_are_the_maximal_cliques(table, alpha):
-    found = average_ranks(table, alpha)
-    ranks = dict(found.ranks)
+    result = average_ranks(table, alpha)
+    ranks = dict(result.ranks)
     assert list(ranks.values()) == sorted(ranks.values())
     assert sum(ranks.values()) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2)
     near = {
         frozenset(subset)
         for size in range(2, len(ranks) + 1)
         for subset in combinations(ranks, size)
-        if all(abs(ranks[a] - ranks[b]) < found.cd for a, b in combinations(subset, 2))
+        if all(abs(ranks[a] - ranks[b]) < result.cd for a, b in combinations(subset, 2))
     }
     maximal = {one for one in near if not any(one < other for other in near)}
-    assert {frozenset(group) for group in found.groups} == maximal
-    assert len(found.groups) == len(maximal)
+    assert {frozenset(group) for group in result.groups} == maximal
+    assert len(result.groups) == len(maximal)
 
 
 def test_holm_of_demsars_example():
@@ -198,14 +198,14 @@ def test_small_samples_are_tested_exactly():
 
 def test_zero_differences_are_ranked_and_dropped():
     scores = {"base": [0.5] * 5, "model": [0.5, 0.5, 0.6, 0.6, 0.7]}
-    (found,) = wilcoxon_holm(scores, "base")
+    (result,) = wilcoxon_holm(scores, "base")
     # Three signs are left, and all agree in 2 of 8 cases.
-    assert (found.wins, found.ties, found.losses, found.p) == (3, 2, 0, pytest.approx(0.25))
+    assert (result.wins, result.ties, result.losses, result.p) == (3, 2, 0, pytest.approx(0.25))
 
 
 def test_p_values_are_scipys():
-    found = {c.model: c for c in wilcoxon_holm(DEMSAR, "C4.5")}
-    for model, one in found.items():
+    result = {c.model: c for c in wilcoxon_holm(DEMSAR, "C4.5")}
+    for model, one in result.items():
         d = np.round(np.subtract(DEMSAR[model], DEMSAR["C4.5"]), 6)
         assert one.p == pytest.approx(stats.wilcoxon(d, zero_method="pratt").pvalue)
         assert (one.wins, one.ties, one.losses) == ((d > 0).sum(), (d == 0).sum(), (d < 0).sum())
@@ -213,8 +213,8 @@ def test_p_values_are_scipys():
     # Demšar's Table 2: R+ = 93 and R- = 12, each with half of the ranks of two zeros.
     d = np.round(np.subtract(DEMSAR["C4.5+m"], DEMSAR["C4.5"]), 6)
     assert stats.wilcoxon(d, zero_method="zsplit").statistic == 12
-    assert found["C4.5+m"].significant
-    assert not found["C4.5+cf"].significant
+    assert result["C4.5+m"].significant
+    assert not result["C4.5+cf"].significant
     fresh = np.random.default_rng().random((2, 30))
     (one,) = wilcoxon_holm({"a": fresh[0], "b": fresh[1]}, "a")
     assert one.p == pytest.approx(stats.wilcoxon(*fresh, method="exact").pvalue)
@@ -223,9 +223,9 @@ def test_p_values_are_scipys():
 def test_rounding_breaks_no_ties():
     # 0.3 - 0.2, 0.4 - 0.3 and 0.9 - 0.8 differ in their last bits, as do 0.1 + 0.2 and 0.3.
     scores = {"base": [0.2, 0.4, 0.8, 0.3], "model": [0.3, 0.3, 0.9, 0.1 + 0.2]}
-    (found,) = wilcoxon_holm(scores, "base")
-    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
-    assert found.p == 1  # the loss has the same rank as the wins
+    (result,) = wilcoxon_holm(scores, "base")
+    assert (result.wins, result.ties, result.losses) == (2, 1, 1)
+    assert result.p == 1  # the loss has the same rank as the wins
     assert average_ranks({"a": [0.3, 0.3], "b": [0.1 + 0.2, 0.3]}).ranks == (("a", 1.5), ("b", 1.5))
     huge = average_ranks({"a": [1e-9, 1e-9], "b": [2e-9, 2e-9], "c": [1e9, 1e9]})
     assert [rank for _, rank in huge.ranks] == [1, 2, 3]
@@ -261,15 +261,15 @@ def test_comparisons_do_not_depend_on_order(table, shuffler: random.Random):
     splits = list(range(len(table[models[0]])))
     shuffler.shuffle(models)
     shuffler.shuffle(splits)
-    found = {c.model: c for c in wilcoxon_holm(table, "model 0")}
+    result = {c.model: c for c in wilcoxon_holm(table, "model 0")}
     for other in wilcoxon_holm({m: [table[m][i] for i in splits] for m in models}, "model 0"):
-        one = found.pop(other.model)
+        one = result.pop(other.model)
         assert (one.wins, one.ties, one.losses, one.left_out) == (
             *(other.wins, other.ties, other.losses, other.left_out),
         )
         assert (one.p, one.p_holm) == pytest.approx((other.p, other.p_holm))
         assert one.mean_difference == pytest.approx(other.mean_difference, nan_ok=True)
-    assert not found
+    assert not result
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_names_are_escaped():
 @pytest.mark.parametrize("n_datasets", [2, 200])
 def test_everything_lies_on_the_canvas_and_labels_apart(n_models, n_datasets):
     scores = np.random.default_rng(n_models).random((n_models, n_datasets))
-    found = average_ranks({f"a model with a long name {i}": row for i, row in enumerate(scores)})
-    drawn = ElementTree.fromstring(draw_critical_difference(found))
+    result = average_ranks({f"a model with a long name {i}": row for i, row in enumerate(scores)})
+    drawn = ElementTree.fromstring(draw_critical_difference(result))
     _, _, width, height = map(float, drawn.get("viewBox", "").split())
     for line in drawn.iter(f"{SVG}line"):
         assert all(0 <= float(line.get(key, "nan")) <= width for key in ("x1", "x2"))
@@ -358,8 +358,8 @@ def test_everything_lies_on_the_canvas_and_labels_apart(n_models, n_datasets):
 
 def test_bars_that_do_not_overlap_share_a_level():
     ranks = (("a", 1.0), ("b", 1.5), ("c", 3.5), ("d", 4.0))
-    found = CriticalDifference(ranks, 1.0, (("a", "b"), ("c", "d")), 0, 1, 0, 1, 9, 0.05)
-    bars = ElementTree.fromstring(draw_critical_difference(found)).findall(f"{SVG}g[@stroke-width='4']/*")
+    result = CriticalDifference(ranks, 1.0, (("a", "b"), ("c", "d")), 0, 1, 0, 1, 9, 0.05)
+    bars = ElementTree.fromstring(draw_critical_difference(result)).findall(f"{SVG}g[@stroke-width='4']/*")
     assert [bar.get("y1") for bar in bars] == [bars[0].get("y1")] * 2
     assert float(bars[0].get("x2")) < float(bars[1].get("x1"))
     alone = CriticalDifference(ranks, 0.1, (), 0, 1, 0, 1, 9, 0.05)

@@ -39,11 +39,11 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
             pytest.skip(f"needs {package}")
     monkeypatch.chdir(tmp_path)
     before = np.geterr()
-    found = deployment.measure_deployment(dataset, None, 1, 0, tmp_path)
+    actual = deployment.measure_deployment(dataset, None, 1, 0, tmp_path)
     assert np.geterr() == before
     assert not (tmp_path / "tmp").exists()
-    assert found.skipped == []
-    runtimes = [(row.model.split(" ")[0], row.runtime) for row in found.rows]
+    assert actual.skipped == []
+    runtimes = [(row.model.split(" ")[0], row.runtime) for row in actual.rows]
     ours = [*deployed_networks.EXPORTS, "ONNX Runtime", "PyTorch", "predict, Python"]
     assert runtimes == [
         *(("ours", runtime) for runtime in ours),
@@ -51,20 +51,20 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
         *(("MLP", runtime) for runtime in ("C by emlearn", "predict, Python")),
         *(("logistic", runtime) for runtime in ("C by m2cgen", "predict, Python")),
     ]
-    for row in found.rows:
+    for row in actual.rows:
         assert row.microseconds > 0
         quantised = "int" in row.runtime or row.runtime == "C by emlearn"
         assert row.agreement >= (0.85 if quantised else 0.99), row
         assert (row.n_bytes is not None) == (row.runtime.startswith("C") or row.runtime == "ONNX Runtime")
-    assert found.markdown().count("\n") == len(found.rows) + 3
+    assert actual.markdown().count("\n") == len(actual.rows) + 3
 
 
 def test_without_a_compiler_one_line_says_so(small, monkeypatch, tmp_path):
     monkeypatch.setattr(runtimes, "find_compiler", lambda: None)
     monkeypatch.setattr(runtimes, "has", lambda name: name != "onnxruntime")
-    found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
-    assert {row.runtime for row in found.rows} == {"PyTorch", "predict, Python"}
-    assert found.skipped == [
+    actual = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
+    assert {row.runtime for row in actual.rows} == {"PyTorch", "predict, Python"}
+    assert actual.skipped == [
         "C: no C compiler was found; install gcc or clang, or set CC",
         "This peer needs onnxruntime: pip install 'opgrow[onnx]'",
     ]
@@ -75,8 +75,8 @@ def test_what_is_not_installed_or_does_not_compile_is_named(small, monkeypatch, 
     monkeypatch.setattr(runtimes, "has", lambda name: name == "m2cgen")
     monkeypatch.setattr(deployed_peers, "_TWO", "int model_predict(const double *x) { return nothing; }")
     pytest.importorskip("m2cgen")
-    found = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
-    named = [line.split(":")[0] for line in found.skipped]
+    actual = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
+    named = [line.split(":")[0] for line in actual.skipped]
     needed = [f"This peer needs {name}" for name in ("onnx", "torch", "emlearn")]
     assert named == [*needed, "logistic regression, C by m2cgen"]
 
@@ -86,9 +86,9 @@ def test_numbers_and_json_from_the_command_line(small, monkeypatch):
     result = CliRunner().invoke(app, ["deploy", "--repeats", "1", "--json"])
     assert result.exit_code == 0, result.exception
     assert "left out: C: no C compiler was found" in result.stderr
-    found = json.loads(result.stdout)
-    assert found["dataset"] == "breast_cancer"
-    assert {"model", "runtime", "accuracy", "n_bytes", "microseconds", "agreement"} == set(found["rows"][0])
+    actual = json.loads(result.stdout)
+    assert actual["dataset"] == "breast_cancer"
+    assert {"model", "runtime", "accuracy", "n_bytes", "microseconds", "agreement"} == set(actual["rows"][0])
 
 
 def test_regression_is_refused(small):

@@ -36,10 +36,10 @@ EVIL = '<img src=x onerror=alert("&")>'
 
 
 def result(accuracy, model):
-    found = {"status": DONE, "accuracy": accuracy, "seconds": 0.5, "parameters": 100, "flops": 200}
+    actual = {"status": DONE, "accuracy": accuracy, "seconds": 0.5, "parameters": 100, "flops": 200}
     if model.startswith("He"):
-        found |= {"operators": [{"layer": 1, "set": "gaussian/sum/tanh", "neurons": 40}], "steps": STEPS}
-    return found
+        actual |= {"operators": [{"layer": 1, "set": "gaussian/sum/tanh", "neurons": 40}], "steps": STEPS}
+    return actual
 
 
 def made(datasets=("pima", "iris", "wine"), models=("HeMLGOP", "HeMLRN", "MLP 60"), n_splits=6, **changes):
@@ -75,31 +75,31 @@ class Outline(HTMLParser):
 
 
 def outline(text):
-    found = Outline()
-    found.feed(text)
-    assert found.open == []
-    return found
+    actual = Outline()
+    actual.feed(text)
+    assert actual.open == []
+    return actual
 
 
 def test_the_page_has_the_tables_and_figures_of_the_paper():
-    found = outline(made())
-    assert {"accuracy", "parameters", "seconds", "flops", "calibration", "ranks"} <= set(found.names)
-    assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(found.names)
-    assert {"sizes-pima", "curves-pima"} <= set(found.names)
-    assert found.tags.count("table") == 5 + 1 + 3  # differences, and the paired tests of each dataset
+    actual = outline(made())
+    assert {"accuracy", "parameters", "seconds", "flops", "calibration", "ranks"} <= set(actual.names)
+    assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(actual.names)
+    assert {"sizes-pima", "curves-pima"} <= set(actual.names)
+    assert actual.tags.count("table") == 5 + 1 + 3  # differences, and the paired tests of each dataset
 
 
 def test_the_papers_medians_stand_beside_the_means_of_many_splits():
-    found = outline(made(protocol="splits"))
-    assert "accuracy-paper" in found.names
+    actual = outline(made(protocol="splits"))
+    assert "accuracy-paper" in actual.names
     assert "accuracy-paper" not in outline(made(protocol="splits", n_splits=3)).names
 
 
 def test_nothing_is_fetched_and_no_script_runs():
     text = made()
-    found = outline(text)
-    assert found.fetched == []
-    assert "script" not in found.tags
+    actual = outline(text)
+    assert actual.fetched == []
+    assert "script" not in actual.tags
     assert not re.search(r"url\(|@import", text)
 
 
@@ -119,6 +119,6 @@ def test_an_optimistic_page_says_so(select):
 
 
 def test_a_small_study_has_no_tests_and_no_ranks():
-    found = outline(made(datasets=("iris",), models=("PLN",), n_splits=1))
-    assert "ranks" not in found.names
-    assert found.tags.count("table") == 5
+    actual = outline(made(datasets=("iris",), models=("PLN",), n_splits=1))
+    assert "ranks" not in actual.names
+    assert actual.tags.count("table") == 5

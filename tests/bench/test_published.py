@@ -81,11 +81,11 @@ def test_no_row_of_the_tables_is_long_or_short():
         ("cfw60k", "BLS", 0.7519, 5_092_000, None, 11_182_900),
     ],
 )
-def test_figures(dataset, method, accuracy, parameters, seconds, flops):
-    found = published(dataset, method)
-    assert (found.dataset, found.method) == (dataset, method)
-    assert found.accuracy == accuracy
-    assert (found.parameters, found.seconds, found.flops) == (parameters, seconds, flops)
+def test_figures_are_those_of_the_paper(dataset, method, accuracy, parameters, seconds, flops):
+    result = published(dataset, method)
+    assert (result.dataset, result.method) == (dataset, method)
+    assert result.accuracy == accuracy
+    assert (result.parameters, result.seconds, result.flops) == (parameters, seconds, flops)
 
 
 def best(quantity: str, dataset: str, choose=min) -> set[str]:
@@ -160,11 +160,11 @@ def test_sizes_and_flops_of_PMLP_follow_from_its_depth(dataset):
 
 def test_sizes_of_POP_follow_from_two_layers_but_for_the_noted_one():
     for dataset in SMALL:
-        facts, found = DATASETS[dataset], published(dataset, "POP")
+        facts, result = DATASETS[dataset], published(dataset, "POP")
         fits = printed(dataset, "POP", "parameters") == in_thousands(
             n_parameters(facts.inputs, 200, 200, facts.classes)
         )
-        assert fits == (found.note == "")
+        assert fits == (result.note == "")
 
 
 def cheapest_networks(dataset: str, method: str) -> dict[int, int]:
@@ -205,9 +205,9 @@ def sizes_and_flops() -> Iterator[tuple[str, bool]]:
 
 
 def test_most_sizes_come_out_and_many_flops_cannot_be_right():
-    found = list(sizes_and_flops())
-    assert Counter(how for how, _ in found) == {"rounded": 56, "truncated": 3, "not": 1}
-    assert sum(how != "not" and not possible for how, possible in found) == 14
+    result = list(sizes_and_flops())
+    assert Counter(how for how, _ in result) == {"rounded": 56, "truncated": 3, "not": 1}
+    assert sum(how != "not" and not possible for how, possible in result) == 14
 
 
 def test_notes_name_every_figure_that_cannot_be_right():
@@ -253,7 +253,7 @@ def test_accuracies_speak_for_a_third_of_the_rows(dataset, classes, fitting):
     assert max(whole_rows(dataset, n) for n in range(50, samples // 2 + 1) if n != rows) <= 4
 
 
-def test_data_sets():
+def test_data_sets_are_named_sized_and_explained():
     assert {d for d, facts in DATASETS.items() if facts.size == "small"} == SMALL
     for name, facts in DATASETS.items():
         assert facts.name == name
@@ -301,10 +301,10 @@ def test_tables_are_numbered_as_captions_follow_each_other():
 def test_methods_are_ours_and_settings_bear_the_names_of_our_parameters():
     assert set(METHODS) < set(methods())
     assert set(SETTINGS) == {(method, size) for method in METHODS for size in ("small", "large")}
-    for (method, size), found in SETTINGS.items():
-        assert (found.method, found.size) == (method, size)
+    for (method, size), result in SETTINGS.items():
+        assert (result.method, result.size) == (method, size)
         known = set(getattr(estimators, f"{method}Classifier")._get_param_names())
-        stated = {k for k, v in dataclasses.asdict(found).items() if v is not None}
+        stated = {k for k, v in dataclasses.asdict(result).items() if v is not None}
         other = {"method", "size", "operator_sets", "note"}
         if method in ("POP", "PMLP", "BLS"):
             other.add("max_layers")  # follows from the template, or from the method
@@ -312,30 +312,30 @@ def test_methods_are_ours_and_settings_bear_the_names_of_our_parameters():
 
 
 @pytest.mark.parametrize("dataset", ["yeast", "pubfig"])
-def test_settings(dataset):
+def test_settings_are_those_of_the_paper(dataset):
     small = dataset == "yeast"
     decades = tuple(10.0**k for k in range(-3, 4))
     rates = (0.01, 0.001, 0.0001) if small else (0.01, 0.005, 0.001, 0.0005, 0.0001, 0.00001)
     for method in METHODS:
-        found = settings(dataset, method)
+        result = settings(dataset, method)
         random, layered = method in ("PLN", "BLS"), method in ("POP", "PMLP")
-        assert (found.n_min, found.n_step) == ((None, None) if layered else (40, 20))
-        assert found.max_neurons == (None if layered else 300 if random else 200)
-        assert found.widths == ((200,) * (4 if small else 8) if layered else None)
-        assert found.block_threshold == (None if layered else 1e-4)
-        assert found.layer_threshold == (None if method == "BLS" else 1e-4)
+        assert (result.n_min, result.n_step) == ((None, None) if layered else (40, 20))
+        assert result.max_neurons == (None if layered else 300 if random else 200)
+        assert result.widths == ((200,) * (4 if small else 8) if layered else None)
+        assert result.block_threshold == (None if layered else 1e-4)
+        assert result.layer_threshold == (None if method == "BLS" else 1e-4)
         if random:
-            assert found.ridge == pytest.approx(decades)
-            assert found.mu == pytest.approx(decades)
-            assert (found.admm_iterations, found.dropout, found.learning_rates) == (500, None, None)
+            assert result.ridge == pytest.approx(decades)
+            assert result.mu == pytest.approx(decades)
+            assert (result.admm_iterations, result.dropout, result.learning_rates) == (500, None, None)
         else:
-            assert found.ridge == (None if layered else (0.1, 1, 10))
-            assert (found.weight_decay, found.max_norm) == ((0.0001,), (1, 2, 3))
-            assert found.dropout == (0.5, 0.3, 0.1)
-            assert found.input_dropout == (None if small else 0.2)
-            assert (found.fine_tune_learning_rate, found.fine_tune_epochs) == (0.00005, 200)
-            assert found.learning_rates == (None if method in ("HeMLRN", "HoMLRN") else rates)
-        assert (found.alpha is not None) == (method == "PLN")
+            assert result.ridge == (None if layered else (0.1, 1, 10))
+            assert (result.weight_decay, result.max_norm) == ((0.0001,), (1, 2, 3))
+            assert result.dropout == (0.5, 0.3, 0.1)
+            assert result.input_dropout == (None if small else 0.2)
+            assert (result.fine_tune_learning_rate, result.fine_tune_epochs) == (0.00005, 200)
+            assert result.learning_rates == (None if method in ("HeMLRN", "HoMLRN") else rates)
+        assert (result.alpha is not None) == (method == "PLN")
     assert settings(dataset, "POP").epochs == ((20, 40, 40) if small else (100,) * 5)
     assert bool(settings(dataset, "POP").note) != small
 

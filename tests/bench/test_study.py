@@ -22,8 +22,8 @@ LATE = {"status": OVER_BUDGET, "message": "not finished within 1 s", "seconds": 
 
 
 def small(tmp_path, **changes):
-    given = {"datasets": ["iris"], "models": ["PLN", "BLS"], "n_splits": 2, "select": "none"} | changes
-    return Study(out=tmp_path, **given)
+    settings = {"datasets": ["iris"], "models": ["PLN", "BLS"], "n_splits": 2, "select": "none"} | changes
+    return Study(out=tmp_path, **settings)
 
 
 @pytest.fixture
@@ -58,8 +58,8 @@ def test_a_study_hands_on_its_splits_and_its_device(tmp_path, monkeypatch, inner
     seen = []
 
     def execute(run, x, y, split, select, budget, where):
-        wanted = (draw_inner_split if inner else draw_split)(y, run.split)
-        seen.append((np.array_equal(split.train, wanted.train), np.array_equal(split.test, wanted.test)))
+        expected = (draw_inner_split if inner else draw_split)(y, run.split)
+        seen.append((np.array_equal(split.train, expected.train), np.array_equal(split.test, expected.test)))
         assert (select, budget, where) == ("none", 7.0, device)
         return dict(FINE)
 
@@ -81,8 +81,8 @@ def test_an_interrupted_study_goes_on(tmp_path, executed):
 
 def test_more_models_and_splits_are_added_to_a_study(tmp_path, executed):
     run_study(small(tmp_path), ignore)
-    found = run_study(small(tmp_path, models=["PLN", "BLS", "PMLP"], n_splits=3), ignore)
-    assert len(found) == 9
+    actual = run_study(small(tmp_path, models=["PLN", "BLS", "PMLP"], n_splits=3), ignore)
+    assert len(actual) == 9
     assert len(executed) == 9
 
 
@@ -111,9 +111,9 @@ def test_what_ran_out_of_time_is_tried_again_only_with_more_of_it(tmp_path, monk
         return dict(LATE if budget < 5 else FINE)
 
     monkeypatch.setattr(study, "execute", execute)
-    given = {"models": ["PLN"], "n_splits": 1}
+    settings = {"models": ["PLN"], "n_splits": 1}
     for budget in (1.0, 1.0, 0.5, 5.0, 5.0):
-        run_study(small(tmp_path, budget=budget, **given), ignore)
+        run_study(small(tmp_path, budget=budget, **settings), ignore)
     assert tried == [1.0, 5.0]
 
 
@@ -155,29 +155,29 @@ def results(dataset, model, *values):
     return [(Run(dataset, i, model), dict(value)) for i, value in enumerate(values)]
 
 
-def markdown(found, protocol):
-    return tables.as_markdown(tables.tables_of(found, PROTOCOLS[protocol]))
+def markdown(actual, protocol):
+    return tables.as_markdown(tables.tables_of(actual, PROTOCOLS[protocol]))
 
 
 def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
-    found = results("pima", "HeMLGOP", FINE) + results("scene15", "HeMLGOP", FINE)
-    text = markdown(found, "paper")
+    actual = results("pima", "HeMLGOP", FINE) + results("scene15", "HeMLGOP", FINE)
+    text = markdown(actual, "paper")
     assert "| pima | 80.0 [81.81] |" in text
     assert "| scene15 | 80.0 |" in text
     assert "| pima | 0.5 [217] |" in text
 
 
 def test_inner_splits_do_not_stand_beside_published_figures():
-    found = results("pima", "HeMLGOP", FINE)
-    text = tables.as_markdown(tables.tables_of(found, PROTOCOLS["paper"], inner=True))
+    actual = results("pima", "HeMLGOP", FINE)
+    text = tables.as_markdown(tables.tables_of(actual, PROTOCOLS["paper"], inner=True))
     assert "[" not in text
     assert "Test accuracy" not in text
     assert "## Accuracy on training rows held back (%)" in text
 
 
 def test_what_did_not_finish_is_shown():
-    found = results("pima", "POP", FINE, LATE, FINE) + results("pima", "POPFast", LATE)
-    text = markdown(found, "splits")
+    actual = results("pima", "POP", FINE, LATE, FINE) + results("pima", "POPFast", LATE)
+    text = markdown(actual, "splits")
     assert "80.0 ± 0.0, 1 of 3 not finished" in text
     assert "| not finished |" in text
 
@@ -195,26 +195,26 @@ def test_accuracies_are_summarised_as_the_protocol_says():
 
 
 def test_means_over_datasets_are_of_models_that_finished_all_of_them():
-    found = results("pima", "PLN", FINE) + results("iris", "PLN", FINE | {"accuracy": 0.9})
-    found += results("pima", "BLS", FINE) + results("iris", "BLS", LATE)
-    assert "| mean | 85.0 |  |" in markdown(found, "paper")
+    actual = results("pima", "PLN", FINE) + results("iris", "PLN", FINE | {"accuracy": 0.9})
+    actual += results("pima", "BLS", FINE) + results("iris", "BLS", LATE)
+    assert "| mean | 85.0 |  |" in markdown(actual, "paper")
 
 
 def test_differences_are_of_the_same_splits():
-    found = results("pima", "HeMLGOP", FINE, FINE, LATE) + results("iris", "HeMLGOP", FINE)
+    actual = results("pima", "HeMLGOP", FINE, FINE, LATE) + results("iris", "HeMLGOP", FINE)
     other = FINE | {"accuracy": 0.83, "parameters": 200}
-    found += results("pima", "PLN", other, LATE, other) + results("iris", "PLN", other | {"accuracy": 0.79})
-    (row,) = tables.against_reference(found)
+    actual += results("pima", "PLN", other, LATE, other) + results("iris", "PLN", other | {"accuracy": 0.79})
+    (row,) = tables.against_reference(actual)
     assert (row["model"], row["pairs"]) == ("PLN", 2)
     assert row["difference"] == pytest.approx(1.0)
     assert row["error"] == pytest.approx(2.0)
     assert (row["size"], row["time"]) == (pytest.approx(2.0), pytest.approx(1.0))
-    assert "| PLN | +1.0 ± 2.0 | 2 | 1 | 2 |" in markdown(found, "splits")
+    assert "| PLN | +1.0 ± 2.0 | 2 | 1 | 2 |" in markdown(actual, "splits")
 
 
 def test_the_csv_has_every_run():
-    found = results("iris", "PLN", FINE, LATE)
-    rows = list(csv.DictReader(io.StringIO(tables.as_csv(found))))
+    actual = results("iris", "PLN", FINE, LATE)
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(actual))))
     assert [row["status"] for row in rows] == [DONE, OVER_BUDGET]
     assert rows[0]["accuracy"] == "0.8"
     assert rows[1]["accuracy"] == ""
@@ -242,9 +242,9 @@ def test_ablations_are_of_models_with_parameters(tmp_path):
     short = "preset=null learning_rates=[0.01] epochs=[1] max_neurons=60 fine_tune_epochs=0"
     names = [f"HeMLRN {short}", f"HeMLRN {short} n_min=10"]
     arguments = ["ablations", "--datasets", "iris", "--models", ",".join(names), "--splits", "2", "--inner"]
-    found = CliRunner().invoke(app, [*arguments, "--jobs", "1", "--out", str(tmp_path)])
-    assert found.exit_code == 0, found.output
-    assert f"## Against {names[0]}, all datasets" in found.stdout
+    actual = CliRunner().invoke(app, [*arguments, "--jobs", "1", "--out", str(tmp_path)])
+    assert actual.exit_code == 0, actual.output
+    assert f"## Against {names[0]}, all datasets" in actual.stdout
     assert "within the training rows" in (tmp_path / "index.html").read_text()
     sizes = {
         result["topology"].split("-")[1]
@@ -256,7 +256,7 @@ def test_ablations_are_of_models_with_parameters(tmp_path):
 
 def test_tables_of_an_optimistic_study_say_so(tmp_path):
     arguments = ["peers", "--datasets", "iris", "--models", "logistic regression", "--splits", "1"]
-    found = CliRunner().invoke(app, [*arguments, "--select", "test", "--jobs", "1", "--out", str(tmp_path)])
-    assert found.exit_code == 0, found.output
-    assert "Optimistic: parameters were chosen on the test rows" in found.stdout
+    actual = CliRunner().invoke(app, [*arguments, "--select", "test", "--jobs", "1", "--out", str(tmp_path)])
+    assert actual.exit_code == 0, actual.output
+    assert "Optimistic: parameters were chosen on the test rows" in actual.stdout
     assert "Optimistic" in (tmp_path / "tables.md").read_text()

@@ -21,33 +21,13 @@ import opgrow
 from opgrow.cli import app
 from opgrow.estimators import files as persistence
 from opgrow.growth.methods import METHODS
+from tests.cli.commands import refused, run, write_csv
 
 QUICK = [
     *("--param", "n_min=6", "--param", "n_step=3", "--param", "epochs=3,2,1"),
     *("--param", "fine_tune_epochs=2", "--param", "max_layers=1"),
 ]
 RANDOM = [*QUICK, "--method", "hemlrn"]
-
-
-def run(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments: Any) -> str:
-    """The one line that an error prints."""
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    return str(result.stderr.removeprefix("error: ").strip())
-
-
-def write_csv(path: Path, header: list[str], rows: Any) -> Path:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
 
 
 def people(n: int, seed: int) -> list[list[Any]]:
@@ -65,23 +45,17 @@ def people(n: int, seed: int) -> list[list[Any]]:
 HEADER = ["id", "age", "colour", "kind"]
 
 
+def fit(folder: Path, model: Path, *options: Any) -> None:
+    run("fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", model, *options)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with training and test tables and the model that was fitted on them."""
     folder = tmp_path_factory.mktemp("people")
     write_csv(folder / "train.csv", HEADER, people(120, 0))
     write_csv(folder / "test.csv", HEADER, people(60, 1))
-    run(
-        "fit",
-        folder / "train.csv",
-        "--target",
-        "kind",
-        "--drop",
-        "id",
-        "-o",
-        folder / "m.safetensors",
-        *QUICK,
-    )
+    fit(folder, folder / "m.safetensors", *QUICK)
     return folder
 
 
@@ -103,13 +77,13 @@ def test_from_table_to_predictions_with_text_and_gaps(folder: Path, tmp_path: Pa
 
     truth = [row[-1] for row in people(60, 1)]
     hits = np.mean([row["prediction"] == kind for row, kind in zip(rows, truth, strict=True)])
-    found = json.loads(run("evaluate", model, test, "--json").stdout)
-    assert found["target"] == "kind"
-    assert found["rows"] == 60
-    assert found["scores"]["accuracy"] == pytest.approx(hits)
-    assert set(found["scores"]) == {"accuracy", "balanced_accuracy", "macro_f1", "log_loss"}
+    actual = json.loads(run("evaluate", model, test, "--json").stdout)
+    assert actual["target"] == "kind"
+    assert actual["rows"] == 60
+    assert actual["scores"]["accuracy"] == pytest.approx(hits)
+    assert set(actual["scores"]) == {"accuracy", "balanced_accuracy", "macro_f1", "log_loss"}
     shares = [float(row[f"p_{kind}"]) for row, kind in zip(rows, truth, strict=True)]
-    assert found["scores"]["log_loss"] == pytest.approx(-np.mean(np.log(shares)), rel=1e-6)
+    assert actual["scores"]["log_loss"] == pytest.approx(-np.mean(np.log(shares)), rel=1e-6)
     assert f"accuracy {hits:.4g}" in run("evaluate", model, test).stdout
 
     # The same model from Python.
@@ -142,13 +116,13 @@ def test_inspect_tells_everything_about_the_model(folder: Path) -> None:
         "(fine-tuning)",
     ):
         assert part in text
-    found = json.loads(run("inspect", folder / "m.safetensors", "--json").stdout)
-    assert found["network"] == network.describe()
-    assert [column["name"] for column in found["columns"]] == ["age", "colour"]
-    assert found["classes"] == ["no", "yes"]
-    assert found["library"] == opgrow.__version__
-    assert found["parameters"]["n_min"] == 6
-    assert found["history"][0]["kind"] == "block"
+    actual = json.loads(run("inspect", folder / "m.safetensors", "--json").stdout)
+    assert actual["network"] == network.describe()
+    assert [column["name"] for column in actual["columns"]] == ["age", "colour"]
+    assert actual["classes"] == ["no", "yes"]
+    assert actual["library"] == opgrow.__version__
+    assert actual["parameters"]["n_min"] == 6
+    assert actual["history"][0]["kind"] == "block"
 
 
 def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> None:
@@ -166,12 +140,12 @@ def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> N
     ):
         assert part in result.stdout
 
-    found = json.loads(run(*arguments, "--validation", folder / "test.csv", "--json").stdout)
-    assert found["task"] == "classification"
-    assert found["target"] == "kind"
-    assert found["topology"] == estimator.network_.topology()
+    actual = json.loads(run(*arguments, "--validation", folder / "test.csv", "--json").stdout)
+    assert actual["task"] == "classification"
+    assert actual["target"] == "kind"
+    assert actual["topology"] == estimator.network_.topology()
     scored = json.loads(run("evaluate", output, folder / "test.csv", "--json").stdout)
-    assert found["scores"]["validation"] == scored["scores"]
+    assert actual["scores"]["validation"] == scored["scores"]
     quiet = run(*arguments, "--quiet")
     assert (quiet.stdout, quiet.stderr) == ("", "")
 
@@ -179,19 +153,7 @@ def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> N
 def test_the_seed_decides(folder: Path, tmp_path: Path) -> None:
     def grown(seed: int) -> str:
         output = tmp_path / "model.safetensors"
-        run(
-            "fit",
-            folder / "train.csv",
-            "--target",
-            "kind",
-            "--drop",
-            "id",
-            "-o",
-            output,
-            "--seed",
-            seed,
-            *RANDOM,
-        )
+        fit(folder, output, "--seed", seed, *RANDOM)
         return str(run("predict", output, folder / "test.csv", "--proba").stdout)
 
     assert grown(3) == grown(3)
@@ -290,14 +252,14 @@ def test_every_method_by_name_and_the_papers_settings(method: str, folder: Path,
     output = tmp_path / "model.safetensors"
     arguments = ["fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output]
     arguments += ["--method", method.lower(), "--paper", "small", *SETTINGS[method]]
-    found = json.loads(run(*arguments, "--json").stdout)
-    assert found["estimator"] == f"{method}Classifier"
+    actual = json.loads(run(*arguments, "--json").stdout)
+    assert actual["estimator"] == f"{method}Classifier"
     shown = json.loads(run("inspect", output, "--json").stdout)
     parameters = shown["parameters"]
     assert parameters["criterion"] == "accuracy"  # the paper's
     assert parameters.get("n_min", 20) in (6, 8, 20)  # ours
     assert parameters.get("widths", [6, 5]) == [6, 5]
-    assert shown["network"] == found["network"]
+    assert shown["network"] == actual["network"]
     text = run("inspect", output).stdout
     assert ("head: linear, 2 outputs" in text) == (method != "POP")
     for part in SHOWN.get(method, []):
@@ -343,18 +305,18 @@ def test_a_model_saved_in_python_predicts_a_table(tmp_path: Path) -> None:
 
 
 def test_demo_compares_three_models_on_the_same_split() -> None:
-    found = json.loads(run("demo", "--dataset", "iris", "--json").stdout)
-    assert [row["model"] for row in found["results"]] == [
+    actual = json.loads(run("demo", "--dataset", "iris", "--json").stdout)
+    assert [row["model"] for row in actual["results"]] == [
         "HeMLGOP",
         "LogisticRegression",
         "MLPClassifier(200, 200)",
     ]
-    assert (found["training_rows"], found["test_rows"]) == (90, 60)
-    hemlgop, logistic, perceptron = found["results"]
-    assert hemlgop["parameters"] == found["network"]["parameters"]
+    assert (actual["training_rows"], actual["test_rows"]) == (90, 60)
+    hemlgop, logistic, perceptron = actual["results"]
+    assert hemlgop["parameters"] == actual["network"]["parameters"]
     assert logistic["parameters"] == 4 * 3 + 3
     assert perceptron["parameters"] == 4 * 200 + 200 + 200 * 200 + 200 + 200 * 3 + 3
-    assert all(row["score"] > 0.85 for row in found["results"])
+    assert all(row["score"] > 0.85 for row in actual["results"])
 
 
 # --- errors ---
@@ -530,8 +492,8 @@ def test_a_folder_is_fitted_predicted_and_evaluated(parts: Path, tmp_path: Path)
     assert fitted["rows"] == 150
     assert fitted["task"] == "classification"
     assert fitted["scores"]["training"]["accuracy"] > 0.9
-    found = json.loads(run("evaluate", model, parts / "table", "--json").stdout)
-    assert found["scores"]["accuracy"] == pytest.approx(fitted["scores"]["training"]["accuracy"])
+    actual = json.loads(run("evaluate", model, parts / "table", "--json").stdout)
+    assert actual["scores"]["accuracy"] == pytest.approx(fitted["scores"]["training"]["accuracy"])
     run("predict", model, parts / "table", "--proba", "-o", tmp_path / "out.csv")
     rows = list(csv.DictReader((tmp_path / "out.csv").open()))
     assert len(rows) == 150

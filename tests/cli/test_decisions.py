@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,43 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.utils import check_random_state
-from typer.testing import CliRunner
 
 import opgrow
-from opgrow.cli import app
 from opgrow.estimators import files as persistence
 from opgrow.rows.preparation import split_rows
+from tests.cli.commands import refused, run, write_csv
 
 QUICK = ["--method", "pln", "-p", "n_min=6", "-p", "n_step=2", "-p", "max_layers=1"]
 
 
-def run(*arguments: Any, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments: Any) -> str:
-    """The one line that an error prints."""
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return str(result.stderr.removeprefix("error: ").strip())
-
-
 def decided(*arguments: Any) -> dict[str, list[str]]:
     """What a fit would say before it grows, by label."""
-    found: dict[str, list[str]] = {}
+    actual: dict[str, list[str]] = {}
     for line in run("fit", *arguments, "--dry-run").stdout.split("\n\n")[0].splitlines():
         label, words = line.split(maxsplit=1)
-        found.setdefault(label, []).append(words)
-    return found
-
-
-def write_csv(path: Path, header: list[str], rows: Any) -> Path:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
+        actual.setdefault(label, []).append(words)
+    return actual
 
 
 def people(n: int) -> list[list[Any]]:
@@ -108,9 +86,9 @@ def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path
     fit = ("fit", table, "--target", "kind", "--drop", "name", *QUICK, "-o", tmp_path / "m.safetensors")
     result = run(*fit, "--json")
     assert result.stderr == ""
-    found = json.loads(result.stdout)["decisions"]
-    assert [item["about"] for item in found] == ["table", "target", "numbers", "text", "dropped", "note"]
-    assert found[4]["text"] == "'name'"
+    actual = json.loads(result.stdout)["decisions"]
+    assert [item["about"] for item in actual] == ["table", "target", "numbers", "text", "dropped", "note"]
+    assert actual[4]["text"] == "'name'"
     quiet = run(*fit, "-q")
     assert (quiet.stdout, quiet.stderr) == ("", "")
     loud = run(*fit)
@@ -125,13 +103,13 @@ def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Pa
     data = write_csv(tmp_path / "t.csv", ["a", "b", "c", "target"], np.column_stack([x, y]).tolist())
     model = tmp_path / "m.safetensors"
     fit = ("fit", data, "--method", "hemlrn", "-p", "preset=null", "-p", "n_min=6", "-p", "max_layers=1")
-    found = json.loads(run(*fit, "--json", "-o", model).stdout)["scores"]
+    actual = json.loads(run(*fit, "--json", "-o", model).stdout)["scores"]
     seed = check_random_state(0).randint(2**31 - 1)
     _, held = split_rows(90, 0.2, y, np.random.default_rng([seed, 0]))
     estimator = persistence.read_model(model)[0]
     share = estimator.predict_proba(x[held].astype(np.float32))
     brier = np.mean(np.sum((share - np.eye(2)[y[held]]) ** 2, axis=1))
-    assert found["held_out"] == {"brier": pytest.approx(brier, rel=1e-4)}
+    assert actual["held_out"] == {"brier": pytest.approx(brier, rel=1e-4)}
     closing = run(*fit, "-o", model).stdout
     said = f"held out   brier {brier:.4g} (rows that were not trained on, but decided what was kept)"
     assert said in closing
@@ -141,7 +119,7 @@ def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Pa
     assert set(judged) == {"training", "validation"}
 
 
-def test_decimal_commas(tmp_path: Path) -> None:
+def test_decimal_commas_are_noticed_and_said(tmp_path: Path) -> None:
     data = tmp_path / "comma.csv"
     data.write_text("a;target\n" + "".join(f"{i},5;{i % 2}\n" for i in range(20)))
     assert "semicolons between fields, decimal comma" in decided(data)["table"][0]

@@ -8,10 +8,9 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
-from typer.testing import CliRunner
 
 from opgrow import HeMLRNClassifier, HeMLRNRegressor
-from opgrow.cli import app
+from tests.cli.commands import refused, run
 
 EVIL = '<b>colour & "name"</b>'
 QUICK = [
@@ -26,20 +25,6 @@ QUICK = [
     "--param",
     "fine_tune_epochs=2",
 ]
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments):
-    result = run(*arguments, code=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +47,9 @@ def folder(tmp_path_factory):
 
 
 def test_a_model_file_becomes_a_page_beside_it(folder):
-    said = run("report", folder / "m.safetensors").stdout
+    printed = run("report", folder / "m.safetensors").stdout
     page = (folder / "m.html").read_text()
-    assert str(folder / "m.html") in said
+    assert str(folder / "m.html") in printed
     assert "that predicts kind" in page
     assert "opgrow report model.safetensors test.csv" in page  # how to say how good it is
     assert "a model file does not keep them" in page
@@ -78,11 +63,11 @@ def test_a_table_says_how_good_the_model_is(folder, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("old")
     arguments = "report", folder / "m.safetensors", folder / "test.csv", "--out", page
-    found = json.loads(run(*arguments, "--json").stdout)
-    accuracy = found["scores"]["accuracy"]
-    assert found["rows"] == 40
-    assert found["output"] == str(page)
-    assert found["bytes"] == page.stat().st_size
+    result = json.loads(run(*arguments, "--json").stdout)
+    accuracy = result["scores"]["accuracy"]
+    assert result["rows"] == 40
+    assert result["output"] == str(page)
+    assert result["bytes"] == page.stat().st_size
     assert accuracy == json.loads(run("evaluate", *arguments[1:3], "--json").stdout)["scores"]["accuracy"]
     text = page.read_text()
     assert f"<b>{100 * accuracy:.1f} %</b>" in text

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from sklearn.linear_model import Lasso
 
-from opgrow.closed_form import admm
 from opgrow.closed_form.admm import bounded_least_squares, sparse_code
 
 
@@ -51,23 +50,23 @@ def solve(y, t, radius, **options):
 def test_an_active_bound_gives_the_exact_answer_whatever_mu_and_the_scale(kind, part):
     y, t = problem(kind)
     radius = part * np.linalg.norm(exact(y, t, np.inf))
-    wanted = exact(y, t, radius)
-    best = error(y, t, wanted)
+    expected = exact(y, t, radius)
+    best = error(y, t, expected)
     for scale in (1e-6, 1.0, 1e6):
         for mu in (1e-3, 1.0, 1e3):
-            found = bounded_least_squares(scale * y.T @ y, scale * y.T @ t, radius, mu)
-            assert np.linalg.norm(found) <= radius * (1 + 1e-14)
-            assert error(y, t, found) == pytest.approx(best, rel=1e-9)
-            np.testing.assert_allclose(found, wanted, atol=1e-4 * radius)
+            actual = bounded_least_squares(scale * y.T @ y, scale * y.T @ t, radius, mu)
+            assert np.linalg.norm(actual) <= radius * (1 + 1e-14)
+            assert error(y, t, actual) == pytest.approx(best, rel=1e-9)
+            np.testing.assert_allclose(actual, expected, atol=1e-4 * radius)
 
 
 @pytest.mark.parametrize("kind", ["gauss", "relu", "decaying", "rank-deficient"])
 @pytest.mark.parametrize("radius", [1e3, np.inf])
 def test_a_bound_that_is_not_met_gives_least_squares_of_smallest_norm(kind, radius):
     y, t = problem(kind)
-    wanted = np.linalg.lstsq(y, t, rcond=1e-7)[0]
-    assert np.linalg.norm(wanted) < radius
-    np.testing.assert_allclose(solve(y, t, radius), wanted, atol=1e-8)
+    expected = np.linalg.lstsq(y, t, rcond=1e-7)[0]
+    assert np.linalg.norm(expected) < radius
+    np.testing.assert_allclose(solve(y, t, radius), expected, atol=1e-8)
 
 
 def test_a_general_purpose_optimiser_finds_nothing_better():
@@ -81,9 +80,9 @@ def test_a_general_purpose_optimiser_finds_nothing_better():
         options={"ftol": 1e-12, "maxiter": 500},
     )
     assert rival.success
-    found = solve(y, t, radius)
-    assert error(y, t, found) == pytest.approx(rival.fun, rel=1e-7)
-    np.testing.assert_allclose(found, rival.x.reshape(4, 2), atol=1e-4)
+    actual = solve(y, t, radius)
+    assert error(y, t, actual) == pytest.approx(rival.fun, rel=1e-7)
+    np.testing.assert_allclose(actual, rival.x.reshape(4, 2), atol=1e-4)
 
 
 @given(
@@ -101,18 +100,18 @@ def test_small_random_problems(seed, n, n_samples, n_classes, log_mu, log_scale,
     y = 10**log_scale * rng.normal(size=(n_samples, n))
     t = rng.normal(size=(n_samples, n_classes))
     radius = part * np.linalg.norm(exact(y, t, np.inf))
-    found = solve(y, t, radius, mu=10**log_mu)
-    assert np.linalg.norm(found) <= radius * (1 + 1e-14)
+    actual = solve(y, t, radius, mu=10**log_mu)
+    assert np.linalg.norm(actual) <= radius * (1 + 1e-14)
     best = error(y, t, exact(y, t, radius))
-    assert error(y, t, found) <= best + 1e-6 * error(y, t, np.zeros_like(found))
+    assert error(y, t, actual) <= best + 1e-6 * error(y, t, np.zeros_like(actual))
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])
 def test_the_bound_holds_before_convergence(iterations):
     y, t = problem()
     radius = 0.1 * np.linalg.norm(exact(y, t, np.inf))
-    found = solve(y, t, radius, iterations=iterations)
-    assert 0 < np.linalg.norm(found) <= radius * (1 + 1e-14)
+    actual = solve(y, t, radius, iterations=iterations)
+    assert 0 < np.linalg.norm(actual) <= radius * (1 + 1e-14)
 
 
 def test_the_first_iteration_is_the_papers():
@@ -120,8 +119,8 @@ def test_the_first_iteration_is_the_papers():
     y, t = problem("gauss")
     o = t.T @ y @ np.linalg.inv(y.T @ y + np.eye(20) / 0.05)
     radius = 0.9 * np.linalg.norm(o)
-    found = solve(y, t, radius, mu=0.05, iterations=1)
-    np.testing.assert_allclose(found, 0.9 * o.T, rtol=1e-10)
+    actual = solve(y, t, radius, mu=0.05, iterations=1)
+    np.testing.assert_allclose(actual, 0.9 * o.T, rtol=1e-10)
 
 
 def test_nothing_to_fit():
@@ -171,11 +170,11 @@ def lasso(a, x, penalty):
 def test_sparse_code_is_the_lasso(n_samples, relative):
     a, x = window(n_samples)
     penalty = relative * np.abs(a.T @ x).max()
-    found, wanted = sparse_code(a, x, penalty), lasso(a, x, penalty)
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
-    np.testing.assert_array_equal(found == 0, wanted == 0)
+    actual, expected = sparse_code(a, x, penalty), lasso(a, x, penalty)
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+    np.testing.assert_array_equal(actual == 0, expected == 0)
     if relative >= 0.03:
-        assert 0 < np.count_nonzero(found) < found.size
+        assert 0 < np.count_nonzero(actual) < actual.size
 
 
 def test_float32_rows_in_several_chunks_give_the_same_code():
@@ -199,9 +198,9 @@ def test_no_penalty_is_least_squares():
 def test_a_window_that_reproduces_its_input_does_so_sparsely():
     """More nodes than inputs: A'A is singular, and the smallest ||W||_1 among perfect fits is wanted."""
     a, x = window(n_inputs=4, n_nodes=12)
-    found = sparse_code(a, x, 1e-3)
-    assert error(a, x, found) < 1e-4 * error(a, x, 0 * found)
-    assert np.abs(found).sum() < np.abs(np.linalg.lstsq(a, x)[0]).sum()
+    actual = sparse_code(a, x, 1e-3)
+    assert error(a, x, actual) < 1e-4 * error(a, x, 0 * actual)
+    assert np.abs(actual).sum() < np.abs(np.linalg.lstsq(a, x)[0]).sum()
 
 
 def test_weights_are_repeated_rows():
@@ -210,7 +209,3 @@ def test_weights_are_repeated_rows():
     repeated = sparse_code(np.repeat(a, weight, axis=0), np.repeat(x, weight, axis=0), 20.0)
     np.testing.assert_allclose(sparse_code(a, x, 20.0, weight=weight), repeated, atol=1e-8)
     assert not np.allclose(sparse_code(a, x, 20.0), repeated, atol=1e-3)
-
-
-def test_public_names():
-    assert set(admm.__all__) <= set(dir(admm))

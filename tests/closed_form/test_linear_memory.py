@@ -10,7 +10,6 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 
-from opgrow.closed_form import linear_memory as memory
 from opgrow.closed_form.linear_memory import discriminant_directions, principal_directions, projection
 
 DATA = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
@@ -34,20 +33,20 @@ def energies(x, directions):
 @pytest.mark.parametrize("energy", [0.5, 0.9, 0.98])
 def test_pca_is_scikit_learns(name, energy):
     x, _, _, weight = data(name)
-    found = principal_directions(x, weight, energy, ridge=1e-9)
-    wanted = PCA(energy, svd_solver="full").fit(x.astype(np.float64)).components_.T
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(np.abs((found * wanted).sum(axis=0)), 1, atol=1e-8)
-    assert subspace_angles(found, wanted).max() < 1e-6
+    actual = principal_directions(x, weight, energy, ridge=1e-9)
+    expected = PCA(energy, svd_solver="full").fit(x.astype(np.float64)).components_.T
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(np.abs((actual * expected).sum(axis=0)), 1, atol=1e-8)
+    assert subspace_angles(actual, expected).max() < 1e-6
 
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("energy", [0.3, 0.9, 0.98])
 def test_pca_keeps_the_fewest_directions(name, energy):
     x, _, _, weight = data(name)
-    found = principal_directions(x, weight, energy, ridge=0.0)
-    np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-12)
-    parts = energies(x, found)
+    actual = principal_directions(x, weight, energy, ridge=0.0)
+    np.testing.assert_allclose(actual.T @ actual, np.eye(actual.shape[1]), atol=1e-12)
+    parts = energies(x, actual)
     assert (np.diff(parts) <= 1e-12).all()
     assert parts.sum() >= energy - 1e-12
     assert parts[:-1].sum() < energy
@@ -67,14 +66,14 @@ def test_a_large_ridge_spreads_the_energy_over_more_directions():
 @pytest.mark.parametrize("name", DATA)
 def test_lda_is_scikit_learns(name):
     x, target, codes, weight = data(name)
-    found = discriminant_directions(x, target, weight, ridge=1e-9)
-    wanted = LinearDiscriminantAnalysis(solver="eigen").fit(x.astype(np.float64), codes).scalings_
-    wanted = wanted[:, : target.shape[1] - 1]
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(np.linalg.norm(found, axis=0), 1)
-    cosines = (found * wanted).sum(axis=0) / np.linalg.norm(wanted, axis=0)
+    actual = discriminant_directions(x, target, weight, ridge=1e-9)
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit(x.astype(np.float64), codes).scalings_
+    expected = expected[:, : target.shape[1] - 1]
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(np.linalg.norm(actual, axis=0), 1)
+    cosines = (actual * expected).sum(axis=0) / np.linalg.norm(expected, axis=0)
     np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-8)
-    assert subspace_angles(found, wanted).max() < 1e-6
+    assert subspace_angles(actual, expected).max() < 1e-6
 
 
 def test_the_ridge_of_lda_is_added_to_the_scatter_within_classes():
@@ -83,11 +82,11 @@ def test_the_ridge_of_lda_is_added_to_the_scatter_within_classes():
     x, target, codes, weight = (a[codes > 0] for a in (x, target, codes, weight))
     groups = [x[codes == c].astype(np.float64) for c in (1, 2)]
     scatter = sum((g - g.mean(axis=0)).T @ (g - g.mean(axis=0)) for g in groups)
-    wanted = np.linalg.solve(scatter + 10.0 * np.eye(4), groups[1].mean(axis=0) - groups[0].mean(axis=0))
-    found = discriminant_directions(x, target, weight, ridge=10.0)
-    assert found.shape == (4, 1)
-    assert subspace_angles(found, wanted[:, None]).max() < 1e-7
-    assert subspace_angles(found, discriminant_directions(x, target, weight, 0.1)).max() > 1e-2
+    expected = np.linalg.solve(scatter + 10.0 * np.eye(4), groups[1].mean(axis=0) - groups[0].mean(axis=0))
+    actual = discriminant_directions(x, target, weight, ridge=10.0)
+    assert actual.shape == (4, 1)
+    assert subspace_angles(actual, expected[:, None]).max() < 1e-7
+    assert subspace_angles(actual, discriminant_directions(x, target, weight, 0.1)).max() > 1e-2
 
 
 def test_classes_without_rows_do_not_count():
@@ -109,21 +108,21 @@ def test_lda_has_no_more_directions_than_features():
 def test_weights_are_repeated_rows(kind):
     x, target, _, weight = data("wine")
     times = np.random.default_rng(0).integers(0, 4, len(x))
-    found = projection(kind, x, target, times.astype(np.float32), 0.9, 0.1)
+    actual = projection(kind, x, target, times.astype(np.float32), 0.9, 0.1)
     repeated = [np.repeat(a, times, axis=0) for a in (x, target, weight)]
-    np.testing.assert_allclose(found, projection(kind, *repeated, 0.9, 0.1), atol=1e-9)
+    np.testing.assert_allclose(actual, projection(kind, *repeated, 0.9, 0.1), atol=1e-9)
     plain = projection(kind, x, target, weight, 0.9, 0.1)
-    assert found.shape != plain.shape or not np.allclose(found, plain, atol=1e-3)
+    assert actual.shape != plain.shape or not np.allclose(actual, plain, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", ["pca", "lda"])
 @pytest.mark.parametrize("name", DATA)
 def test_signs_do_not_depend_on_the_data_s(kind, name):
     x, target, _, weight = data(name)
-    found = projection(kind, x, target, weight, 0.98, 0.1)
-    largest = np.abs(found).argmax(axis=0)
-    assert (found[largest, np.arange(found.shape[1])] > 0).all()
-    np.testing.assert_allclose(projection(kind, -x, target, weight, 0.98, 0.1), found, atol=1e-9)
+    actual = projection(kind, x, target, weight, 0.98, 0.1)
+    largest = np.abs(actual).argmax(axis=0)
+    assert (actual[largest, np.arange(actual.shape[1])] > 0).all()
+    np.testing.assert_allclose(projection(kind, -x, target, weight, 0.98, 0.1), actual, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["pca", "lda"])
@@ -145,13 +144,13 @@ def test_chunks_and_memory_maps_change_nothing(kind, tmp_path):
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     whole = x.astype(np.float64)
     mean = whole.mean(axis=0)
-    found = projection(kind, mapped, target, weight, 1.0, 0.1)
+    actual = projection(kind, mapped, target, weight, 1.0, 0.1)
     if kind == "pca":
-        wanted = np.linalg.eigh((whole - mean).T @ (whole - mean))[1][:, ::-1]
-        np.testing.assert_allclose(np.abs(found), np.abs(wanted), atol=1e-9)
+        expected = np.linalg.eigh((whole - mean).T @ (whole - mean))[1][:, ::-1]
+        np.testing.assert_allclose(np.abs(actual), np.abs(expected), atol=1e-9)
     else:
         few = discriminant_directions(x[:150], target[:150], weight[:150], 0.1 / 60)
-        np.testing.assert_allclose(found, few, atol=1e-9)
+        np.testing.assert_allclose(actual, few, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["pca", "lda"])
@@ -181,7 +180,3 @@ def test_without_features_there_is_nothing_to_remember():
     x, target, _, weight = data("iris")
     for kind in ("pca", "lda"):
         assert projection(kind, x[:, :0], target, weight).shape == (0, 0)
-
-
-def test_public_names():
-    assert set(memory.__all__) <= set(dir(memory))

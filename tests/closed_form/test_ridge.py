@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from opgrow.closed_form import ridge
 from opgrow.closed_form.ridge import factor_base, update
 
 C, N = 3, 60
@@ -54,16 +53,16 @@ def test_update_equals_solving_from_scratch(p, m, c, kind):
     accepted, new, target, weight = problem(p, m, k=3)
     gram, base_target, cross, new_gram, new_target, total = statistics(accepted, new, target, weight, kind)
     base = factor_base(gram, base_target, total, float(weight.sum()), c)
-    found = update(base, cross, new_gram, new_target)
-    assert found.valid.all()
+    actual = update(base, cross, new_gram, new_target)
+    assert actual.valid.all()
     for i, h in enumerate(new):
         both = np.concatenate([accepted, h], axis=1)
         head, error, objective, freedom = from_scratch(both, target, weight, c)
-        joined = np.concatenate([found.old_head[i], found.new_head[i]])
+        joined = np.concatenate([actual.old_head[i], actual.new_head[i]])
         np.testing.assert_allclose(joined, head, rtol=1e-8, atol=1e-10)
-        assert float(found.squared_error[i]) == pytest.approx(error, rel=1e-8)
-        assert float(found.objective[i]) == pytest.approx(objective, rel=1e-8)
-        assert float(found.freedom[i]) == pytest.approx(freedom, rel=1e-8)
+        assert float(actual.squared_error[i]) == pytest.approx(error, rel=1e-8)
+        assert float(actual.objective[i]) == pytest.approx(objective, rel=1e-8)
+        assert float(actual.freedom[i]) == pytest.approx(freedom, rel=1e-8)
     if p:
         head, error, objective, _ = from_scratch(accepted, target, weight, c)
         np.testing.assert_allclose(base.head, head, rtol=1e-8)
@@ -87,10 +86,10 @@ def test_adding_a_block_never_raises_the_objective(seed):
     gram, base_target, cross, new_gram, new_target, total = statistics(accepted, new, target, weight)
     for c in (1e-6, 0.1, 10.0):
         base = factor_base(gram, base_target, total, float(weight.sum()), c)
-        found = update(base, cross, new_gram, new_target)
-        assert found.valid.all()
-        assert (found.objective <= base.objective * (1 + 1e-12)).all()
-        assert float(found.objective[2]) == pytest.approx(base.objective, rel=1e-9)
+        actual = update(base, cross, new_gram, new_target)
+        assert actual.valid.all()
+        assert (actual.objective <= base.objective * (1 + 1e-12)).all()
+        assert float(actual.objective[2]) == pytest.approx(base.objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -101,18 +100,18 @@ def test_a_candidate_that_is_not_finite_is_flagged_and_disturbs_no_other(bad, wh
     base = factor_base(gram, base_target, total, float(N), 1.0)
     clean = update(base, *candidates)
     candidates[where][(0, 1, 0) if where == 0 else (1, 0, 0)] = bad
-    found = update(base, *candidates)
-    assert found.valid.tolist() == [True, False, True]
+    actual = update(base, *candidates)
+    assert actual.valid.tolist() == [True, False, True]
     for name in ("new_head", "old_head", "squared_error", "objective", "freedom"):
-        np.testing.assert_array_equal(getattr(found, name)[::2], getattr(clean, name)[::2])
-    assert found.generalized_cross_validation(float(N))[1] == np.inf
+        np.testing.assert_array_equal(getattr(actual, name)[::2], getattr(clean, name)[::2])
+    assert actual.generalized_cross_validation(float(N))[1] == np.inf
 
 
 def test_a_candidate_that_is_not_positive_definite_is_flagged():
     gram, base_target, cross, new_gram, new_target, total = statistics(*problem(4, 3, k=2))
     new_gram[0] = -np.eye(3) * 1e3
-    found = update(factor_base(gram, base_target, total, float(N), 1.0), cross, new_gram, new_target)
-    assert found.valid.tolist() == [False, True]
+    actual = update(factor_base(gram, base_target, total, float(N), 1.0), cross, new_gram, new_target)
+    assert actual.valid.tolist() == [False, True]
 
 
 def test_generalized_cross_validation_is_golubs_formula():
@@ -121,16 +120,16 @@ def test_generalized_cross_validation_is_golubs_formula():
     accepted, target = accepted - accepted.mean(axis=0), target - target.mean(axis=0)
     new = [h - h.mean(axis=0) for h in new]
     gram, base_target, cross, new_gram, new_target, total = statistics(accepted, new, target, weight)
-    found = update(factor_base(gram, base_target, total, float(N), 2.0), cross, new_gram, new_target)
-    scores = found.generalized_cross_validation(float(N))
+    actual = update(factor_base(gram, base_target, total, float(N), 2.0), cross, new_gram, new_target)
+    scores = actual.generalized_cross_validation(float(N))
     for i, h in enumerate(new):
         x = np.concatenate([np.ones((N, 1)), accepted, h], axis=1)
         penalty = 2.0 * np.eye(x.shape[1])
         penalty[0, 0] = 0  # the intercept is free
         smoother = x @ np.linalg.solve(x.T @ x + penalty, x.T)
         residual = target - smoother @ target
-        wanted = (residual**2).sum() / N / (1 - np.trace(smoother) / N) ** 2
-        assert float(scores[i]) == pytest.approx(wanted, rel=1e-8)
+        expected = (residual**2).sum() / N / (1 - np.trace(smoother) / N) ** 2
+        assert float(scores[i]) == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_singular_gram_matrix_is_solved_all_the_same():
@@ -138,17 +137,13 @@ def test_a_singular_gram_matrix_is_solved_all_the_same():
     accepted = np.concatenate([accepted, accepted], axis=1)
     gram, base_target, cross, new_gram, new_target, total = statistics(accepted, new, target, weight)
     base = factor_base(gram, base_target, total, float(weight.sum()), 1e-12)
-    found = update(base, cross, new_gram, new_target)
+    actual = update(base, cross, new_gram, new_target)
     assert np.isfinite(base.head).all()
-    assert found.valid.all()
+    assert actual.valid.all()
     _, error, *_ = from_scratch(np.concatenate([accepted[:, :3], new[0]], axis=1), target, weight, 1e-9)
-    assert float(found.squared_error[0]) == pytest.approx(error, rel=1e-3)
+    assert float(actual.squared_error[0]) == pytest.approx(error, rel=1e-3)
 
 
 def test_an_impossible_gram_matrix_says_so():
     with pytest.raises(ArithmeticError, match="Cholesky"):
         factor_base(-np.eye(2), np.zeros((2, 1)), 1.0, 1.0, 0.1)
-
-
-def test_public_names():
-    assert set(ridge.__all__) <= set(dir(ridge))

@@ -87,20 +87,20 @@ def rows_of(name: str, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
 
 def fits(rank: int, size: int) -> dict[str, Any]:
     """All fits; what each says of all rows, its operators and what it sent."""
-    found = {}
+    result = {}
     for name, (make, data) in FITS.items():
         x, y = data()
         rows = share_of(len(x), rank, size)
         fitted = distributed.fit(make(), *rows_of(name, x[rows], y[rows]))
         said = fitted.predict_proba(x) if hasattr(fitted, "predict_proba") else fitted.predict(x)
-        found[name] = {
+        result[name] = {
             "operators": [str(step.operator_set) for step in fitted.history_],
             "curves": [len(step.curve) for step in fitted.history_],
             "parameters": [step.n_parameters for step in fitted.history_],
             "said": np.asarray(said).tolist(),
             "traffic": fitted.traffic_,
         }
-    return found
+    return result
 
 
 class StopAfter(Callback):
@@ -135,16 +135,16 @@ def mistakes(rank: int, size: int) -> dict[str, Any]:
         "far": (HeMLRNClassifier(**SMALL, standardize=False), x * np.float64(1e300 if here else 1), y),
         "distill": (HeMLRNClassifier(**SMALL, distill=5), x, y),
     }
-    found = {}
+    result = {}
     for name, (estimator, *shard) in calls.items():
         try:
             distributed.fit(estimator, *shard)
         except (ValueError, TypeError, OSError) as error:
-            found[name] = str(error)
+            result[name] = str(error)
     listener = StopAfter()
     stopped = distributed.fit(HeMLGOPClassifier(**SMALL, **SHORT, callbacks=[listener]), x, y)
-    found["stopped"] = [stopped.history_[-1].stopped, listener.heard]
-    return found
+    result["stopped"] = [stopped.history_[-1].stopped, listener.heard]
+    return result
 
 
 class EndAfter(Callback):
@@ -190,8 +190,8 @@ def work(case: str, rank: int, size: int, folder: Path) -> None:
         "ended": partial(resumed, growth=folder / "growth", number=signal.SIGTERM),
         "resumed": partial(resumed, growth=folder / "growth"),
     }
-    found = cases[case](rank, size)
-    (folder / f"{rank}.json").write_text(json.dumps(found))
+    result = cases[case](rank, size)
+    (folder / f"{rank}.json").write_text(json.dumps(result))
     if case != "killed":
         dist.barrier()
 

@@ -61,8 +61,8 @@ def test_runs_of_a_study_on_dask(dask: Any, tmp_path: Path) -> None:
 
     study = Study(["iris"], ["HeMLRN"], tmp_path, n_splits=2, select="none", n_jobs=2)
     with joblib.parallel_backend("dask"):
-        found = run_study(study, lambda run, result, known: None)
-    assert [result["status"] for _, result in found] == [DONE, DONE]
+        actual = run_study(study, lambda run, result, known: None)
+    assert [result["status"] for _, result in actual] == [DONE, DONE]
 
 
 def test_candidates_of_pop_on_dask_are_those_here(dask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

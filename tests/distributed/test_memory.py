@@ -38,9 +38,9 @@ def test_every_rank_sees_what_all_have_handed_over(lines: list[MemoryLine], size
         return [total(lines[rank], values[rank]) for values in rounds]
 
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(work, range(3)))
+        actual = list(pool.map(work, range(3)))
     for rank in range(3):
-        for values, seen in zip(rounds, found[rank], strict=True):
+        for values, seen in zip(rounds, actual[rank], strict=True):
             np.testing.assert_array_equal(seen, np.stack(values).sum(axis=0))
 
 

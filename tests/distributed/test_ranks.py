@@ -60,7 +60,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(place: Path) -> Found:
+def actual(place: Path) -> Found:
     """What the ranks of each case have found, as far as they lived."""
     return {
         case: [json.loads(file.read_text()) for file in sorted((place / case).glob("[0-9].json"))]
@@ -70,57 +70,57 @@ def found(place: Path) -> Found:
 
 @pytest.mark.parametrize("name", [name for name in worker.FITS if name not in SHUFFLED])
 @pytest.mark.parametrize("size", [2, 4])
-def test_the_number_of_ranks_does_not_show(found: Found, size: int, name: str) -> None:
-    alone, shared = found["fits:1"][0][name], found[f"fits:{size}"][0][name]
+def test_the_number_of_ranks_does_not_show(actual: Found, size: int, name: str) -> None:
+    alone, shared = actual["fits:1"][0][name], actual[f"fits:{size}"][0][name]
     for what in ("operators", "curves", "parameters"):
         assert alone[what] == shared[what]
-    said, wanted = np.array(shared["said"]), np.array(alone["said"])
+    said, expected = np.array(shared["said"]), np.array(alone["said"])
     if name in EXACT:
-        assert np.array_equal(said, wanted)
-    np.testing.assert_allclose(said, wanted, rtol=0, atol=1e-4 * max(1.0, np.ptp(wanted)))
+        assert np.array_equal(said, expected)
+    np.testing.assert_allclose(said, expected, rtol=0, atol=1e-4 * max(1.0, np.ptp(expected)))
 
 
 @pytest.mark.parametrize("name", worker.FITS)
-def test_all_ranks_have_the_same_network(found: Found, name: str) -> None:
-    first, *others = found["fits:4"]
+def test_all_ranks_have_the_same_network(actual: Found, name: str) -> None:
+    first, *others = actual["fits:4"]
     for other in others:
         assert other[name]["said"] == first[name]["said"]
 
 
-def test_without_tuning_one_process_grows_the_same(found: Found) -> None:
+def test_without_tuning_one_process_grows_the_same(actual: Found) -> None:
     make, data = worker.FITS["random"]
     x, y = data()
-    plain, shared = make().fit(x, y), found["fits:2"][0]["random"]
+    plain, shared = make().fit(x, y), actual["fits:2"][0]["random"]
     assert [str(step.operator_set) for step in plain.history_] == shared["operators"]
     np.testing.assert_allclose(shared["said"], plain.predict_proba(x), rtol=0, atol=1e-4)
 
 
-def test_one_process_grows_the_same_from_a_source(found: Found) -> None:
+def test_one_process_grows_the_same_from_a_source(actual: Found) -> None:
     make, data = worker.FITS["random chunks"]
     x, y = data()
-    plain, shared = make().fit(worker.rows_of("chunks", x, y)[0]), found["fits:2"][0]["random chunks"]
+    plain, shared = make().fit(worker.rows_of("chunks", x, y)[0]), actual["fits:2"][0]["random chunks"]
     assert [str(step.operator_set) for step in plain.history_] == shared["operators"]
     np.testing.assert_allclose(shared["said"], plain.predict_proba(x), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_tuning_on_windows_of_all_ranks_learns_as_much(found: Found, size: int) -> None:
+def test_tuning_on_windows_of_all_ranks_learns_as_much(actual: Found, size: int) -> None:
     make, data = worker.FITS["tuned chunks"]
     x, y = data()
     plain = make().fit(worker.rows_of("chunks", x, y)[0])
-    assert r2_score(y, found[f"fits:{size}"][0]["tuned chunks"]["said"]) > plain.score(x, y) - 0.05
+    assert r2_score(y, actual[f"fits:{size}"][0]["tuned chunks"]["said"]) > plain.score(x, y) - 0.05
 
 
-def test_tuning_on_ranks_learns_as_much_as_in_one_process(found: Found) -> None:
+def test_tuning_on_ranks_learns_as_much_as_in_one_process(actual: Found) -> None:
     make, data = worker.FITS["tuned"]
     x, y = data()
     plain = make().fit(x, y)
-    right = plain.classes_[np.argmax(found["fits:2"][0]["tuned"]["said"], axis=1)] == y
+    right = plain.classes_[np.argmax(actual["fits:2"][0]["tuned"]["said"], axis=1)] == y
     assert right.mean() > plain.score(x, y) - 0.05
 
 
-def test_mistakes_of_one_rank_are_told_to_all(found: Found) -> None:
-    ranks = found["mistakes:2"]
+def test_mistakes_of_one_rank_are_told_to_all(actual: Found) -> None:
+    ranks = actual["mistakes:2"]
     assert ranks[0] | {"stopped": 0} == ranks[1] | {"stopped": 0}
     said = ranks[0]
     assert said["columns"] == "the ranks differ in columns: rank 0 has 6, and rank 1 4"
@@ -143,17 +143,17 @@ def test_mistakes_of_one_rank_are_told_to_all(found: Found) -> None:
     ]
 
 
-def test_a_rank_that_dies_ends_the_others_with_one_sentence(found: Found) -> None:
-    [survivor] = found["killed:2"]
+def test_a_rank_that_dies_ends_the_others_with_one_sentence(actual: Found) -> None:
+    [survivor] = actual["killed:2"]
     assert survivor["error"].startswith("rank 1 of 2 has lost another rank while it shared ")
     assert "\n" not in survivor["error"]
 
 
 @pytest.mark.parametrize(("case", "tolerance"), [("resumed:2", 0.0), ("resumed:1", 1e-4)])
 def test_what_they_have_left_any_number_of_ranks_go_on_with(
-    found: Found, case: str, tolerance: float
+    actual: Found, case: str, tolerance: float
 ) -> None:
-    undisturbed, resumed = found["fits:2"][0]["tuned"], found[case][0]
+    undisturbed, resumed = actual["fits:2"][0]["tuned"], actual[case][0]
     assert resumed["operators"] == undisturbed["operators"]
     np.testing.assert_allclose(resumed["said"], undisturbed["said"], rtol=0, atol=tolerance)
     # The first search and the first tuning were not done again.
@@ -161,8 +161,8 @@ def test_what_they_have_left_any_number_of_ranks_go_on_with(
         assert resumed["traffic"][what][0] < undisturbed["traffic"][what][0]
 
 
-def test_a_signal_to_one_rank_saves_and_ends_all_of_them(found: Found, place: Path) -> None:
-    assert found["ended:2"] == [{"error": "143"}] * 2
+def test_a_signal_to_one_rank_saves_and_ends_all_of_them(actual: Found, place: Path) -> None:
+    assert actual["ended:2"] == [{"error": "143"}] * 2
     growth = place / "ended:2" / "growth"
     run = read_run(growth / "run.json").key
     records = [read_record(file, run, None)[0] for file in growth.glob("*.safetensors")]
@@ -235,7 +235,7 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
     from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)
-    found = []
+    actual = []
     there = torch.device("cuda" if torch.cuda.is_available() else "cpu")  # where Triton interprets
     for backend in (None, CudaEngine(there)):
         clf = HeMLGOPClassifier(
@@ -244,8 +244,8 @@ def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyP
         )  # fmt: skip
         if backend is not None:
             monkeypatch.setattr(array_data, "choose_engine", lambda *given, chosen=backend: chosen)
-        found.append(distributed.fit(clf, x, y))
-    host, device = found
+        actual.append(distributed.fit(clf, x, y))
+    host, device = actual
     assert [s.operator_set for s in host.history_] == [s.operator_set for s in device.history_]
     np.testing.assert_allclose(device.predict_proba(x), host.predict_proba(x), rtol=0, atol=1e-3)
 
@@ -275,7 +275,7 @@ def test_ranks_meet_those_of_the_same_start() -> None:
         first = pool.submit(meet, store, 0, 3)
         time.sleep(0.2)  # rank 0 finds what was left, and the others come later
         others = [pool.submit(meet, store, rank, 3) for rank in (1, 2)]
-        words = {found.result(timeout=60) for found in (first, *others)}
+        words = {actual.result(timeout=60) for actual in (first, *others)}
     assert len(words) == 1
     assert words.isdisjoint({"old", "gone"})
 
@@ -372,9 +372,9 @@ def kill_when(job: subprocess.Popen[str], growth: Path, n_files: int, dead: set[
 
 def ranks_of(parent: int, rank: int) -> set[int]:
     """The processes that torchrun has started as a rank."""
-    found = set()
+    actual = set()
     for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
         with suppress(OSError):
             if f"\0RANK={rank}\0".encode() in Path(f"/proc/{child}/environ").read_bytes():
-                found.add(int(child))
-    return found
+                actual.add(int(child))
+    return actual

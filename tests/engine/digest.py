@@ -20,11 +20,11 @@ from opgrow.engine.training import Rows, Settings, Shape, State
 def digest(engine: Native, n: int = 83) -> str:
     """sha256 of features, gradients, sums, predictions and trained parameters for every operator."""
     rng = np.random.default_rng(0)
-    found = hashlib.sha256()
+    result = hashlib.sha256()
 
     def add(*arrays: np.ndarray) -> None:
         for array in arrays:
-            found.update(np.ascontiguousarray(array).tobytes())
+            result.update(np.ascontiguousarray(array).tobytes())
 
     x = rng.uniform(-3, 3, (n, 9)).astype(np.float32)
     weight, bias = rng.uniform(-1, 1, (9, 18)).astype(np.float32), rng.uniform(-1, 1, 18).astype(np.float32)
@@ -70,7 +70,7 @@ def digest(engine: Native, n: int = 83) -> str:
             slope.T.reshape(3, 6, n).copy(), *rng.uniform(1, 2, (2, 3, 6)).astype(np.float32), ones, x, target
         ),
     )
-    return found.hexdigest()
+    return result.hexdigest()
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def gradients(codes, x, weight, bias, slope):
     return [g.numpy() for g in torch.autograd.grad(out, leaves)]
 
 
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
-    scale = max(float(np.abs(wanted).max(initial=0.0)), 1e-30)  # below, float32 has no digits left
-    return float(np.abs(found - wanted).max(initial=0.0)) / scale
+def relative_error(actual, expected):
+    assert actual.shape == expected.shape
+    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-30)  # below, float32 has no digits left
+    return float(np.abs(actual - expected).max(initial=0.0)) / scale

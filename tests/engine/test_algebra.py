@@ -28,9 +28,9 @@ def test_products_agree_with_numpy(engine, n, k, m):
 
 def test_batches_are_multiplied_one_by_one(engine):
     left, right = normal(0, 4, 5, 6), normal(1, 6, 4, 7).swapaxes(0, 1)
-    found = engine.multiply(left, right)
-    np.testing.assert_allclose(found, left @ right, atol=1e-12)
-    assert np.array_equal(found[2], engine.multiply(left[2], right[2]))
+    actual = engine.multiply(left, right)
+    np.testing.assert_allclose(actual, left @ right, atol=1e-12)
+    assert np.array_equal(actual[2], engine.multiply(left[2], right[2]))
     np.testing.assert_allclose(engine.multiply(left, right[0]), left @ right[0], atol=1e-12)
     np.testing.assert_allclose(engine.multiply(left[0], right), left[0] @ right, atol=1e-12)
 
@@ -39,9 +39,9 @@ def test_batches_are_multiplied_one_by_one(engine):
 def test_what_is_not_finite_stays_in_its_row_of_a_product(engine, bad):
     left = normal(0, 5, 4)
     left[2, 1] = bad
-    found = engine.multiply(left, normal(1, 4, 3))
-    assert not np.isfinite(found[2]).any()
-    assert np.isfinite(found[[0, 1, 3, 4]]).all()
+    actual = engine.multiply(left, normal(1, 4, 3))
+    assert not np.isfinite(actual[2]).any()
+    assert np.isfinite(actual[[0, 1, 3, 4]]).all()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 33, 80])
@@ -57,12 +57,12 @@ def test_whitening_makes_the_identity(engine, n):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1e3])
 def test_a_matrix_that_cannot_be_whitened_becomes_the_identity_and_disturbs_no_other(engine, bad):
     matrices = positive(0, 3, 20)
-    wanted = engine.whiten(matrices)[0]
+    expected = engine.whiten(matrices)[0]
     matrices[1, 19, 19] = bad
-    found, exists = engine.whiten(matrices)
+    actual, exists = engine.whiten(matrices)
     assert exists.tolist() == [True, False, True]
-    np.testing.assert_array_equal(found[[0, 2]], wanted[[0, 2]])
-    np.testing.assert_array_equal(found[1], np.eye(20))
+    np.testing.assert_array_equal(actual[[0, 2]], expected[[0, 2]])
+    np.testing.assert_array_equal(actual[1], np.eye(20))
     assert not engine.whiten(np.zeros((1, 3, 3)))[1].any()
     assert not engine.whiten(np.full((1, 3, 3), bad))[1].any()
 
@@ -83,7 +83,7 @@ def test_a_nearly_singular_matrix_is_whitened_with_a_ridge(engine):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (4, 5, 7), (2, 100)])
-def test_sums_of_rows(engine, shape):
+def test_sums_of_rows_are_numpys(engine, shape):
     values = normal(0, *shape)
     axes = tuple(range(1, len(shape)))
     np.testing.assert_allclose(engine.row_sums(values), values.sum(axis=axes), atol=1e-12)
@@ -154,25 +154,25 @@ def test_what_is_not_finite_has_no_eigenvectors(engine, bad):
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (3, 0), (1, 1), (5, 5), (40, 17), (100, 99)])
 def test_orthonormal_columns_span_the_same(engine, n, m):
     columns = np.random.default_rng(n).uniform(-1, 1, (n, m))
-    found = engine.orthonormal(columns)
-    np.testing.assert_allclose(found.T @ found, np.eye(m), atol=1e-13)
-    np.testing.assert_allclose(found @ (found.T @ columns), columns, atol=1e-12)
+    actual = engine.orthonormal(columns)
+    np.testing.assert_allclose(actual.T @ actual, np.eye(m), atol=1e-13)
+    np.testing.assert_allclose(actual @ (actual.T @ columns), columns, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     "columns", [np.zeros((4, 3)), np.ones((5, 5)), np.full((3, 3), np.nan), np.full((4, 4), np.inf)]
 )
 def test_columns_without_a_direction_are_replaced(engine, columns):
-    found = engine.orthonormal(columns)
-    np.testing.assert_allclose(found.T @ found, np.eye(columns.shape[1]), atol=1e-13)
+    actual = engine.orthonormal(columns)
+    np.testing.assert_allclose(actual.T @ actual, np.eye(columns.shape[1]), atol=1e-13)
 
 
-def test_unit_rows(engine):
+def test_rows_get_length_1_whatever_their_size(engine):
     x = normal(0, 6, 5).astype(np.float32)
     x[1], x[2], x[3] = 0, x[2] * 1e30, x[3] * 1e-30
-    found = engine.unit_rows(x)
+    actual = engine.unit_rows(x)
     norms = np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True)
-    np.testing.assert_allclose(found, x / np.where(norms > 0, norms, 1), rtol=1e-6)
+    np.testing.assert_allclose(actual, x / np.where(norms > 0, norms, 1), rtol=1e-6)
     assert engine.unit_rows(x[:0]).shape == (0, 5)
     assert np.isfinite(engine.unit_rows(x)).all()
 

@@ -20,10 +20,12 @@ def test_a_softmax_agrees_with_double_precision(engine, n, c):
 
 
 def test_shares_are_those_of_the_positive_outputs(engine):
-    found = engine.probabilities(np.array([[1.0, 3.0, -1.0], [-2.0, -1.0, -3.0], [1e308, 1e308, 0.0]]), False)
-    np.testing.assert_allclose(found[0], [0.25, 0.75, 0.0], rtol=1e-15)
-    np.testing.assert_allclose(found[1], special.softmax([-2.0, -1.0, -3.0]), rtol=1e-13)
-    np.testing.assert_allclose(found[2], [0.5, 0.5, 0.0], rtol=1e-15)
+    result = engine.probabilities(
+        np.array([[1.0, 3.0, -1.0], [-2.0, -1.0, -3.0], [1e308, 1e308, 0.0]]), False
+    )
+    np.testing.assert_allclose(result[0], [0.25, 0.75, 0.0], rtol=1e-15)
+    np.testing.assert_allclose(result[1], special.softmax([-2.0, -1.0, -3.0]), rtol=1e-13)
+    np.testing.assert_allclose(result[2], [0.5, 0.5, 0.0], rtol=1e-15)
 
 
 @pytest.mark.parametrize("logits", [True, False])
@@ -32,9 +34,9 @@ def test_probabilities_of_what_is_no_number_are_none(engine, bad, logits):
     for place in range(3):
         outputs = np.ones((2, 3))
         outputs[0, place] = bad
-        found = engine.probabilities(outputs, logits)
-        assert np.isnan(found[0]).any()
-        np.testing.assert_allclose(found[1], 1 / 3)
+        result = engine.probabilities(outputs, logits)
+        assert np.isnan(result[0]).any()
+        np.testing.assert_allclose(result[1], 1 / 3)
 
 
 @pytest.mark.parametrize(("n", "factor"), [(40, 3.0), (333, 20.0)])

@@ -41,19 +41,19 @@ def with_gradients(function, operator_set, x, weight, bias, slope):
     return [out.detach(), *torch.autograd.grad((out * slope).sum(), leaves)]
 
 
-def relative_error(found, wanted):
-    found, wanted = (np.asarray(a, np.float64) for a in (found, wanted))
-    assert found.shape == wanted.shape
-    scale = np.abs(wanted).max()
-    return np.abs(found - wanted).max() / (scale if scale > 0 else 1)
+def relative_error(actual, expected):
+    actual, expected = (np.asarray(a, np.float64) for a in (actual, expected))
+    assert actual.shape == expected.shape
+    scale = np.abs(expected).max()
+    return np.abs(actual - expected).max() / (scale if scale > 0 else 1)
 
 
 def assert_agrees(operator_set, n_rows, n_inputs, n_neurons, seed=0):
     data = problem(n_rows, n_inputs, n_neurons, seed)
-    found = with_gradients(features, operator_set, *data)
-    assert all(tensor.dtype == torch.float32 for tensor in found)
-    wanted = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
-    for name, f, w in zip(("features", "by x", "by weight", "by bias"), found, wanted, strict=True):
+    actual = with_gradients(features, operator_set, *data)
+    assert all(tensor.dtype == torch.float32 for tensor in actual)
+    expected = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
+    for name, f, w in zip(("features", "by x", "by weight", "by bias"), actual, expected, strict=True):
         assert relative_error(f, w) <= TOLERANCE, (str(operator_set), name, relative_error(f, w))
 
 
@@ -74,7 +74,7 @@ def test_many_rows_are_computed_in_chunks(nodal, pool):
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_many_inputs(pool):
+def test_many_inputs_equal_the_reference(pool):
     assert_agrees(OperatorSet("harmonic", pool, "sigmoid"), 45, 301, 4)
 
 
@@ -88,12 +88,12 @@ def test_many_inputs(pool):
 )
 def test_any_shape_equals_the_reference(operator_set, n_rows, n_inputs, n_neurons, seed):
     x, weight, bias, _ = problem(n_rows, n_inputs, n_neurons, seed)
-    found = features(x, weight, bias, operator_set).double()
-    wanted = reference.features(x.double(), weight.double(), bias.double(), operator_set)
+    actual = features(x, weight, bias, operator_set).double()
+    expected = reference.features(x.double(), weight.double(), bias.double(), operator_set)
     # A single feature may be a difference of large numbers; they are what rounding is measured against.
     z = operator_set.nodal_operator.function(x[:, :, None].double(), weight[None].double()).abs()
     scale = 1 + float(operator_set.pool_operator.function(z).abs().max())
-    assert float((found - wanted).abs().max()) <= TOLERANCE * scale
+    assert float((actual - expected).abs().max()) <= TOLERANCE * scale
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -101,10 +101,10 @@ def test_compiled_features_equal_features(n_threads):
     x, weight, bias, _ = problem(4096 + 45, 5, 3)
     arrays = [tensor.numpy() for tensor in (x, weight, bias)]
     for operator_set in SETS[::7]:
-        found = kernels.compiled_features(*arrays, operator_set, n_threads)
+        actual = kernels.compiled_features(*arrays, operator_set, n_threads)
         with torch.no_grad():
-            wanted = features(x, weight, bias, operator_set).numpy()
-        np.testing.assert_array_equal(found, wanted, err_msg=str(operator_set))
+            expected = features(x, weight, bias, operator_set).numpy()
+        np.testing.assert_array_equal(actual, expected, err_msg=str(operator_set))
 
 
 def test_the_number_of_threads_does_not_change_gradients():
@@ -135,9 +135,9 @@ def test_clamped_arguments_agree_far_outside(nodal):
     weight, bias = torch.tensor([[-2.0, -0.5, 0.4, 1.5]]), torch.zeros(4)
     data = x, weight, bias, torch.linspace(0.5, 1.5, 36).reshape(9, 4)
     operator_set = OperatorSet(nodal, "sum", "inverse_absolute")
-    found = with_gradients(features, operator_set, *data)
-    wanted = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
-    for f, w in zip(found, wanted, strict=True):
+    actual = with_gradients(features, operator_set, *data)
+    expected = with_gradients(reference.features, operator_set, *(tensor.double() for tensor in data))
+    for f, w in zip(actual, expected, strict=True):
         assert f.isfinite().all()
         assert relative_error(f, w) < 2e-4  # sin(600) has three digits fewer than its argument
 
@@ -149,9 +149,9 @@ def test_impossible_values_spoil_their_own_row_alone(value):
         clean = features(x, weight, bias, operator_set)
         spoiled = x.clone()
         spoiled[7, 2] = value
-        found = features(spoiled, weight, bias, operator_set)
+        actual = features(spoiled, weight, bias, operator_set)
         others = np.arange(45) != 7
-        np.testing.assert_array_equal(found[others], clean[others])
+        np.testing.assert_array_equal(actual[others], clean[others])
         with_gradients(features, operator_set, spoiled, weight, bias, torch.ones(45, 3))
 
 
@@ -159,8 +159,8 @@ def test_non_contiguous_tensors():
     x, weight, bias, _ = problem(45, 6, 4)
     operator_set = OperatorSet("gaussian", "correlation1", "tanh")
     strided, turned = x[::2, 1::2], weight[1::2].T.contiguous().T
-    found = features(strided, turned, bias, operator_set)
-    assert torch.equal(found, features(strided.contiguous(), turned.contiguous(), bias, operator_set))
+    actual = features(strided, turned, bias, operator_set)
+    assert torch.equal(actual, features(strided.contiguous(), turned.contiguous(), bias, operator_set))
 
 
 def test_gradients_flow_back_from_expanded_tensors():
@@ -183,21 +183,21 @@ def test_second_derivatives_are_right_or_refused():
         (slope,) = torch.autograd.grad(out, leaves[0], create_graph=True)
         return torch.autograd.grad(slope.square().sum(), leaves[0])[0]
 
-    wanted = penalty(reference.features, x.double(), weight.double(), bias.double())
-    refused, found = "", None
+    expected = penalty(reference.features, x.double(), weight.double(), bias.double())
+    refused, actual = "", None
     try:
-        found = penalty(features, x, weight, bias)
+        actual = penalty(features, x, weight, bias)
     except RuntimeError as error:
         refused = str(error)
-    assert "twice" in refused if found is None else relative_error(found, wanted) <= TOLERANCE
+    assert "twice" in refused if actual is None else relative_error(actual, expected) <= TOLERANCE
 
 
 def test_double_precision_runs_on_the_reference():
     x, weight, bias, _ = (tensor.double() for tensor in problem(9, 4, 3))
     operator_set = OperatorSet("dog", "correlation2", "softplus")
-    found = features(x, weight, bias, operator_set)
-    assert found.dtype == torch.float64
-    assert torch.equal(found, reference.features(x, weight, bias, operator_set))
+    actual = features(x, weight, bias, operator_set)
+    assert actual.dtype == torch.float64
+    assert torch.equal(actual, reference.features(x, weight, bias, operator_set))
 
 
 def test_reference_in_chunks_equals_the_whole(monkeypatch):

@@ -17,8 +17,8 @@ SHAPES = [(45, 7, 5), (1, 5, 3), (33, 1, 2), (32, 2, 1), (3, 12, 40), (17, 70, 1
 def test_features_and_gradients_agree_with_double_precision(engine, codes):
     for shape in SHAPES:
         x, weight, bias, slope = problem(*shape)
-        found = engine.features(codes, x, weight, bias)
-        assert relative_error(found, oracle.features(codes, x, weight, bias)) < 6e-6, shape
+        actual = engine.features(codes, x, weight, bias)
+        assert relative_error(actual, oracle.features(codes, x, weight, bias)) < 6e-6, shape
         by_x, by_weight, by_bias = oracle.gradients(codes, x, weight, bias, slope)
         got_weight, got_bias, got_x = engine.gradients(codes, x, weight, bias, slope)
         errors = [
@@ -31,10 +31,10 @@ def test_features_and_gradients_agree_with_double_precision(engine, codes):
 def test_the_search_has_the_same_features(engine, nodal):
     x, weight, _, _ = problem(37, 70, 5)
     sets = [(p, a) for p in range(len(POOLS)) for a in range(len(ACTIVATIONS))]
-    found = engine.search_features(nodal, [p for p, _ in sets], [a for _, a in sets], x, weight)
-    for (pool, activation), values in zip(sets, found, strict=True):
-        wanted = engine.features((nodal, pool, activation), x, weight)
-        assert np.array_equal(values.T, wanted), (pool, activation)
+    actual = engine.search_features(nodal, [p for p, _ in sets], [a for _, a in sets], x, weight)
+    for (pool, activation), values in zip(sets, actual, strict=True):
+        expected = engine.features((nodal, pool, activation), x, weight)
+        assert np.array_equal(values.T, expected), (pool, activation)
 
 
 @pytest.mark.parametrize("codes", [c for c in CODES if c[2] in (1, 7)], ids=name_of)
@@ -50,10 +50,10 @@ def test_a_missing_value_makes_the_features_of_its_row_missing(engine, codes):
     x, weight, bias, _ = problem(20, 5, 3)
     clean = engine.features(codes, x, weight, bias)
     x[4, 2], x[18, 0] = np.nan, np.nan
-    found = engine.features(codes, x, weight, bias)
-    assert np.isnan(found[[4, 18]]).all()
+    actual = engine.features(codes, x, weight, bias)
+    assert np.isnan(actual[[4, 18]]).all()
     rest = np.delete(np.arange(20), [4, 18])
-    assert np.array_equal(found[rest], clean[rest])
+    assert np.array_equal(actual[rest], clean[rest])
     by_search = engine.search_features(codes[0], [codes[1]], [codes[2]], x, weight)
     assert np.isnan(by_search[0][:, [4, 18]]).all()
 
@@ -64,8 +64,8 @@ def test_huge_inputs_give_what_the_formula_gives(engine, codes):
     x *= np.float32(1e3)
     if codes[0] == 2:  # sines of thousands: the rounding of the product is the error
         return
-    wanted = oracle.features(codes, x, weight, bias)
-    assert relative_error(engine.features(codes, x, weight, bias), wanted) < 1e-4
+    expected = oracle.features(codes, x, weight, bias)
+    assert relative_error(engine.features(codes, x, weight, bias), expected) < 1e-4
     grads = engine.gradients(codes, x, weight, bias, slope)
     assert all(np.isfinite(g).all() for g in grads)
     x[:] = np.float32(3e38)
@@ -81,14 +81,16 @@ def test_exponentials_and_sines_of_one_input_are_as_right_as_their_argument(engi
     rng = np.random.default_rng(3)
     x, weight = rng.uniform(-1, 1, (400, 1)) * size**0.5, rng.uniform(-1, 1, (1, 300)) * size**0.5
     x, weight = x.astype(np.float32), weight.astype(np.float32)
-    wanted = oracle.features((nodal, 0, 7), x, weight, np.zeros(300, np.float32))
+    expected = oracle.features((nodal, 0, 7), x, weight, np.zeros(300, np.float32))
     wide_x, wide_weight = x.astype(np.float64), weight.astype(np.float64)
     argument = np.abs(wide_x * wide_weight) if nodal in (1, 2) else np.abs(wide_weight) * wide_x**2
-    bound = 1.2e-7 * ((np.abs(wanted) if nodal != 1 else 1 + np.abs(wanted)) * np.minimum(argument, 10) * 1.5)
+    bound = 1.2e-7 * (
+        (np.abs(expected) if nodal != 1 else 1 + np.abs(expected)) * np.minimum(argument, 10) * 1.5
+    )
     if nodal == 2:
         bound = 1.2e-7 * argument * 1.5
-    found = engine.features((nodal, 0, 7), x, weight)
-    assert (np.abs(found - wanted) <= bound + 2.5e-7 * np.abs(wanted) + 1e-37).all()
+    actual = engine.features((nodal, 0, 7), x, weight)
+    assert (np.abs(actual - expected) <= bound + 2.5e-7 * np.abs(expected) + 1e-37).all()
 
 
 @pytest.mark.parametrize("size", [1e4, 1e20, 3e38])

@@ -32,10 +32,10 @@ def values(engine, name, x):
     return out[: len(x)]
 
 
-def ulps(found, wanted):
+def ulps(actual, expected):
     """Errors in units in the last place of the right value, which is in double precision."""
-    spacing = np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
-    return np.abs(found.astype(np.float64) - wanted) / spacing
+    spacing = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
+    return np.abs(actual.astype(np.float64) - expected) / spacing
 
 
 def around(low, high, n=200_001, seed=0):
@@ -83,7 +83,7 @@ def test_what_is_not_a_number_stays_so(engine, name):
     assert np.isnan(values(engine, name, np.full(16, np.nan, np.float32))).all()
 
 
-def test_infinities(engine):
+def test_infinite_arguments_have_their_limits(engine):
     both = np.float32([np.inf, -np.inf])
     assert values(engine, "exp", both).tolist() == [np.inf, 0.0]
     assert values(engine, "tanh", both).tolist() == [1.0, -1.0]

@@ -64,10 +64,10 @@ def check(engine, network, n_inputs, tolerance=2e-5):
     rng = np.random.default_rng(5)
     compiled = CompiledNetwork(arrays_of(network))
     x = rng.normal(3, 2, (300, n_inputs))
-    found = engine.predict(compiled, x)
+    result = engine.predict(compiled, x)
     exact = in_double(network, x)
     scale = max(np.abs(exact).max(), 1e-3)
-    assert np.abs(found - exact).max() <= tolerance * scale
+    assert np.abs(result - exact).max() <= tolerance * scale
     singles = x.astype(np.float32)
     together = engine.predict(compiled, singles)
     for rows in (slice(0, 1), slice(1, 4), slice(5, 22), slice(127, 300)):
@@ -136,19 +136,19 @@ def test_a_row_with_a_gap_is_predicted_as_a_gap_and_changes_no_other(engine, nam
     compiled, x = check(engine, network_of(layers, 6, 3, **options), 6)
     clean = engine.predict(compiled, x)
     x[[3, 140, 299], 1] = np.nan
-    found = engine.predict(compiled, x)
-    assert np.isnan(found[[3, 140, 299]]).all()
+    result = engine.predict(compiled, x)
+    assert np.isnan(result[[3, 140, 299]]).all()
     rest = np.delete(np.arange(300), [3, 140, 299])
-    assert np.array_equal(found[rest], clean[rest])
+    assert np.array_equal(result[rest], clean[rest])
 
 
 def test_huge_inputs_of_a_bounded_network_stay_finite(engine):
     layers, options = CASES["squashed inputs and bounded outputs"]
     compiled = CompiledNetwork(arrays_of(network_of(layers, 6, 3, **options)))
     x = np.array([[1e300, -1e300, np.inf, -np.inf, 1e30, 0.0]] * 20)
-    found = engine.predict(compiled, x)
-    assert np.isfinite(found).all()
-    assert (found == found[0]).all()
+    result = engine.predict(compiled, x)
+    assert np.isfinite(result).all()
+    assert (result == result[0]).all()
 
 
 def test_threads_change_nothing(engine):

@@ -53,8 +53,8 @@ def oracle(solved, rows, leave_one_out):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_scores_agree_with_double_precision(engine, sizes, leave_one_out):
     solved, rows = problem(*sizes)
-    found = engine.search_scores(solved, *rows, leave_one_out)
-    np.testing.assert_allclose(found, oracle(solved, rows, leave_one_out), rtol=1e-4)
+    actual = engine.search_scores(solved, *rows, leave_one_out)
+    np.testing.assert_allclose(actual, oracle(solved, rows, leave_one_out), rtol=1e-4)
 
 
 def test_without_rows_every_score_is_0(engine):
@@ -66,12 +66,12 @@ def test_without_rows_every_score_is_0(engine):
 def test_a_candidate_that_is_not_finite_disturbs_no_other(engine, bad):
     solved, rows = problem(3, 4, 50, 2, 2)
     for leave_one_out in (True, False):
-        wanted = engine.search_scores(solved, *rows, leave_one_out)
+        expected = engine.search_scores(solved, *rows, leave_one_out)
         spoilt = rows[0].copy()
         spoilt[1, 2, 30] = bad
-        found = engine.search_scores(solved, spoilt, *rows[1:], leave_one_out)
-        assert np.array_equal(found[::2], wanted[::2])
-        assert not np.isfinite(found[1]) if leave_one_out else found[1] <= wanted[1]
+        actual = engine.search_scores(solved, spoilt, *rows[1:], leave_one_out)
+        assert np.array_equal(actual[::2], expected[::2])
+        assert not np.isfinite(actual[1]) if leave_one_out else actual[1] <= expected[1]
 
 
 def test_every_instruction_set_gives_the_same_bits(engines):

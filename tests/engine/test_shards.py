@@ -55,9 +55,9 @@ def test_gradients_of_blocks_and_layers(engine, loss):
         if not well_conditioned(sets, rows):
             continue
         tested += 1
-        wanted, scale, value = exact_gradient(*network(sets), rows, loss)
-        found, share = step(engine, network(sets), rows, [(np.arange(60), cells(60))], loss)
-        assert (np.abs(found - wanted) <= 2e-3 * scale + 1e-4 * scale.max()).all(), sets
+        expected, scale, value = exact_gradient(*network(sets), rows, loss)
+        actual, share = step(engine, network(sets), rows, [(np.arange(60), cells(60))], loss)
+        assert (np.abs(actual - expected) <= 2e-3 * scale + 1e-4 * scale.max()).all(), sets
         assert share == pytest.approx(value, rel=1e-4)
 
 
@@ -65,17 +65,19 @@ def test_who_holds_the_cells_changes_no_bit(engine):
     """8 cells here, on 2 or on 4 holders; one of the cells has no rows, and others less than a tile."""
     rows, bounds = data(n=203), [0, 40, 40, 57, 100, 133, 150, 151, 203]
     changes = {"dropout": 0.3, "input_dropout": 0.1}
-    found = []
+    actual = []
     for size in (1, 2, 4):
         holders, width = [], 8 // size
         for first in range(0, 8, width):
             start, stop = bounds[first], bounds[first + width]
             mine = [min(max(b, start), stop) - start for b in bounds]
             holders.append((np.arange(start, stop), mine))
-        found.append(step(engine, network([[HARMONIC, PERCEPTRON], [HARMONIC]]), rows, holders, **changes)[0])
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
-    assert np.abs(found[0]).max() > 0
+        actual.append(
+            step(engine, network([[HARMONIC, PERCEPTRON], [HARMONIC]]), rows, holders, **changes)[0]
+        )
+    assert np.array_equal(actual[0], actual[1])
+    assert np.array_equal(actual[0], actual[2])
+    assert np.abs(actual[0]).max() > 0
 
 
 def test_a_holder_without_rows_adds_nothing(engine):
@@ -123,9 +125,9 @@ def test_dropout_of_the_steps_is_what_keep_says(engine):
         rows.weight,
     )
     holders = [(np.arange(50), cells(50))]
-    found, _ = step(engine, network([[HARMONIC]]), rows, holders, input_dropout=0.2)
-    wanted, _ = step(engine, network([[HARMONIC]]), dropped, holders)
-    assert np.array_equal(found, wanted)
+    actual, _ = step(engine, network([[HARMONIC]]), rows, holders, input_dropout=0.2)
+    expected, _ = step(engine, network([[HARMONIC]]), dropped, holders)
+    assert np.array_equal(actual, expected)
 
 
 def test_what_does_not_fit_is_refused(engine):

@@ -16,12 +16,12 @@ def test_gram_matrices_agree_with_double_precision(engine, n, p, q):
     left, right = (normal(i, n, c).astype(np.float32) for i, c in enumerate((p, q)))
     weight = np.random.default_rng(2).uniform(0, 3, n).astype(np.float32)
     scale = np.sqrt(max(n, 1))
-    wanted = left.astype(np.float64).T @ right.astype(np.float64)
-    assert np.abs(engine.gram(left, right) - wanted).max() < 1e-6 * scale
+    expected = left.astype(np.float64).T @ right.astype(np.float64)
+    assert np.abs(engine.gram(left, right) - expected).max() < 1e-6 * scale
     turned = engine.gram(np.ascontiguousarray(left.T).T, np.asfortranarray(right))
     assert np.array_equal(turned, engine.gram(left, right))
-    wanted = (left * weight[:, None]).astype(np.float64).T @ right.astype(np.float64)
-    assert np.abs(engine.gram(left, right, weight) - wanted).max() < 4e-6 * scale
+    expected = (left * weight[:, None]).astype(np.float64).T @ right.astype(np.float64)
+    assert np.abs(engine.gram(left, right, weight) - expected).max() < 4e-6 * scale
     itself = engine.gram(left, left)
     assert np.array_equal(itself, engine.gram(left, left.copy()))
     doubles = left.astype(np.float64), right.astype(np.float64)
@@ -61,14 +61,14 @@ def test_sums_of_candidates_agree_with_double_precision(engine, k, m, n, p, outp
     # The standardised features are rounded to single precision, as those that the network computes.
     features = ((h - shift[:, :, None]) * scale[:, :, None]).astype(np.float64)
     heavy = features if weight is None else features * weight
-    wanted = (
+    expected = (
         heavy.sum(2),
         heavy @ features.transpose(0, 2, 1),
         np.einsum("kmn,np->pkm", heavy, accepted),
         heavy @ target,
     )
     size = np.abs(heavy).max(initial=1.0) * np.abs(features).max(initial=1.0) * np.sqrt(n)
-    for result, oracle in zip(results, wanted, strict=True):
+    for result, oracle in zip(results, expected, strict=True):
         assert result.shape == oracle.shape
         assert np.abs(result - oracle).max(initial=0.0) < 1e-6 * size
     assert np.array_equal(results[1], results[1].transpose(0, 2, 1))
@@ -93,18 +93,20 @@ def test_sums_of_a_candidate_do_not_depend_on_the_others_nor_on_the_blocks_of_ro
 
 def test_products_agree_with_double_precision(engine):
     a, b = normal(0, 50, 200).astype(np.float32), normal(1, 200, 23).astype(np.float32)
-    wanted = a.astype(np.float64) @ b.astype(np.float64)
-    assert np.abs(engine.product(a, b) - wanted).max() < 2e-5
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(engine.product(a, b) - expected).max() < 2e-5
 
 
-def test_moments(engine):
+def test_moments_are_those_of_double_precision(engine):
     x, weight = normal(0, 400, 6).astype(np.float32) + 100, np.random.default_rng(1).uniform(0, 2, 400)
     weight = weight.astype(np.float32)
     mean, variance = engine.moments(x, weight)
     wide = x.astype(np.float64)
-    wanted = np.average(wide, axis=0, weights=weight)
-    np.testing.assert_allclose(mean, wanted, rtol=1e-13)
-    np.testing.assert_allclose(variance, np.average((wide - wanted) ** 2, axis=0, weights=weight), rtol=1e-11)
+    expected = np.average(wide, axis=0, weights=weight)
+    np.testing.assert_allclose(mean, expected, rtol=1e-13)
+    np.testing.assert_allclose(
+        variance, np.average((wide - expected) ** 2, axis=0, weights=weight), rtol=1e-11
+    )
 
 
 def shares(outputs):
@@ -133,8 +135,8 @@ def test_scores_agree_with_double_precision(engine, criterion, loss):
         "loss": losses,
     }
     value, mean_loss = engine.score(criterion, loss, outputs, target, weight)
-    wanted = [np.average(of_rows, weights=weight) for of_rows in (values[criterion], losses)]
-    np.testing.assert_allclose([value, mean_loss], wanted, rtol=1e-12)
+    expected = [np.average(of_rows, weights=weight) for of_rows in (values[criterion], losses)]
+    np.testing.assert_allclose([value, mean_loss], expected, rtol=1e-12)
     outputs[7, 2] = np.inf
     assert np.isnan(engine.score(criterion, loss, outputs, target, weight)[0])
     assert engine.score(criterion, loss, outputs[:7], target[:7]) is not None

@@ -7,20 +7,19 @@ import pytest
 import torch
 from torch import nn
 
-from opgrow import Block, Layer, OperatorSet
+from opgrow import OperatorSet
 from opgrow.engine.blocks import NODALS, POOLS
 from opgrow.engine.training import Rows, Settings, Shape, State
-from opgrow.network import Linear
 from opgrow.operators import PERCEPTRON, library
 from opgrow.rows.memory import MemoryRows
 from opgrow.training import candidates
 from opgrow.training.scores import row_losses
 from opgrow.training.settings import TuningSettings
-from tests.networks import as_modules, with_random_parameters
+from tests.networks import as_modules
 from tests.plain_training import plain_training
+from tests.training.problems import HARMONIC, network, well_conditioned
 
 SETS = sorted({*library("paper"), *library("pygop")})
-HARMONIC = OperatorSet("harmonic", "sum", "tanh")
 
 
 def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
@@ -35,23 +34,13 @@ def data(n=40, n_inputs=5, n_frozen=2, n_outputs=3, seed=0):
     return Rows(*(a.astype(np.float32) for a in arrays))
 
 
-def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, width=3):
-    """Layers with the given operator sets (a list for each layer), and a head, with random parameters."""
-    layers = []
-    for blocks in sets:
-        layers.append(Layer([Block(n_inputs, width, s) for s in blocks]))
-        n_inputs = layers[-1].n_neurons
-    head = Linear(n_frozen + n_inputs, n_outputs)
-    if head_set is not None:
-        head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
-    return with_random_parameters(layers, head, seed)
-
-
 def flat(layers, head, n_frozen):
     """The same as the engine sees it."""
-    known = candidates.Shape(layers, head, n_frozen)
-    shape = Shape(known.plan, known.widths, tuple(known.head_codes.tolist()), n_frozen, known.n_outputs)
-    return known, shape, State(known.flatten(layers, head))
+    laid_out = candidates.Shape(layers, head, n_frozen)
+    shape = Shape(
+        laid_out.plan, laid_out.widths, tuple(laid_out.head_codes.tolist()), n_frozen, laid_out.n_outputs
+    )
+    return laid_out, shape, State(laid_out.flatten(layers, head))
 
 
 def exact_gradient(layers, head, rows, loss, weight_decay=0.0):
@@ -83,8 +72,8 @@ def train_epoch(engine, shape, rows, settings, state, batches, rate, seed):
 
 
 def one_batch(engine, modules, rows, loss, weight_decay=0.0, **changes):
-    known, shape, state = flat(*modules, rows.frozen.shape[1])
-    settings = Settings(loss, known.decay(weight_decay), **changes)
+    laid_out, shape, state = flat(*modules, rows.frozen.shape[1])
+    settings = Settings(loss, laid_out.decay(weight_decay), **changes)
     n = len(rows.x)
     batches = np.arange(n), np.array([0, n])
     train_epoch(engine, shape, rows, settings, state, batches, 0.01, 1)
@@ -93,27 +82,13 @@ def one_batch(engine, modules, rows, loss, weight_decay=0.0, **changes):
 
 def assert_gradients(engine, sets, rows, loss="cross_entropy", weight_decay=0.0, **shape):
     shape = {"n_inputs": rows.x.shape[1], "n_frozen": rows.frozen.shape[1], **shape}
-    wanted, scale, value = exact_gradient(*network(sets, **shape), rows, loss, weight_decay)
+    expected, scale, value = exact_gradient(*network(sets, **shape), rows, loss, weight_decay)
     state = one_batch(engine, network(sets, **shape), rows, loss, weight_decay)
-    found = state.first / np.float32(0.1)
-    excess = np.abs(found - wanted) - 2e-3 * scale - 1e-4 * scale.max()
+    actual = state.first / np.float32(0.1)
+    excess = np.abs(actual - expected) - 2e-3 * scale - 1e-4 * scale.max()
     assert excess.max() <= 0, (sets, excess.max(), scale.max())
     assert state.loss == pytest.approx(value, rel=1e-4)
     assert (state.step, state.skipped) == (1, 0)
-
-
-def well_conditioned(sets, rows, **shape):
-    """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
-    layers, _ = as_modules(*network(sets, n_inputs=rows.x.shape[1], **shape))
-    x = torch.from_numpy(rows.x).double()
-    for layer in layers:
-        raws = torch.cat([block.double().features(x) for block in layer.blocks], dim=1)
-        spread = raws.std(dim=0)
-        standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
-        if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
-            return False
-        x = layer.double().train()(x).detach()
-    return True
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse"])
@@ -156,8 +131,8 @@ def test_steps_are_those_of_torch(engine, dropout):
     """Ten batches of Adam with weight decay, dropout and bounded norms, in torch's double precision."""
     rows, loss = data(n=160), "cross_entropy"
     modules = network([[HARMONIC, PERCEPTRON]])
-    known, shape, state = flat(*modules, 2)
-    settings = Settings(loss, known.decay(0.01), dropout, 0.1, max_norm=0.9)
+    laid_out, shape, state = flat(*modules, 2)
+    settings = Settings(loss, laid_out.decay(0.01), dropout, 0.1, max_norm=0.9)
     rng = np.random.default_rng(1)
     order, bounds, seed = rng.permutation(160), np.arange(0, 161, 16), int(rng.integers(1, 2**63))
     train_epoch(engine, shape, rows, settings, state, (order, bounds), 0.003, seed)
@@ -172,21 +147,21 @@ def test_steps_are_those_of_torch(engine, dropout):
         input_dropout=0.1,
     )
     part = MemoryRows(rows.x, rows.frozen, rows.target, rows.weight)
-    wanted = plain_training(*modules, part, given, seed=1)
-    assert wanted.best_epoch == 1
-    assert state.loss == pytest.approx(wanted.losses[0], rel=1e-4)
-    assert np.abs(state.theta - wanted.theta).max() < 2e-4
+    expected = plain_training(*modules, part, given, seed=1)
+    assert expected.best_epoch == 1
+    assert state.loss == pytest.approx(expected.losses[0], rel=1e-4)
+    assert np.abs(state.theta - expected.theta).max() < 2e-4
     weight = state.theta[:15].reshape(5, 3)
     assert np.linalg.norm(weight, axis=0).max() <= 0.9 * (1 + 1e-6)
 
 
 def test_moments_of_an_epoch_are_those_of_all_its_rows(engine):
     rows = data(n=96)
-    known, shape, state = flat(*network([[HARMONIC]]), 2)
+    laid_out, shape, state = flat(*network([[HARMONIC]]), 2)
     block = network([[HARMONIC]])[0][0].blocks[0]
     raw = block.features(rows.x)
     batches = np.arange(96), np.arange(0, 97, 32)
-    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.0, 1)
+    train_epoch(engine, shape, rows, Settings("mse", laid_out.decay(0.0)), state, batches, 0.0, 1)
     np.testing.assert_allclose(state.moments[0], raw.mean(axis=0), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(state.moments[1], raw.var(axis=0), rtol=1e-4)
 
@@ -194,14 +169,14 @@ def test_moments_of_an_epoch_are_those_of_all_its_rows(engine):
 def test_a_batch_with_a_gradient_that_is_not_finite_is_skipped(engine):
     rows = data(n=64)
     rows.x[5, 1] = np.nan
-    known, shape, state = flat(*network([[HARMONIC]]), 2)
+    laid_out, shape, state = flat(*network([[HARMONIC]]), 2)
     before = state.theta.copy()
     batches = np.arange(64), np.array([0, 32])
-    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
+    train_epoch(engine, shape, rows, Settings("mse", laid_out.decay(0.0)), state, batches, 0.1, 1)
     assert (state.step, state.skipped) == (0, 1)
     assert np.array_equal(state.theta, before)
     batches = np.arange(64), np.array([0, 32, 64])
-    train_epoch(engine, shape, rows, Settings("mse", known.decay(0.0)), state, batches, 0.1, 1)
+    train_epoch(engine, shape, rows, Settings("mse", laid_out.decay(0.0)), state, batches, 0.1, 1)
     assert (state.step, state.skipped) == (1, 2)
     assert np.isfinite(state.theta).all()
 
@@ -251,9 +226,9 @@ def test_every_instruction_set_gives_the_same_bits(engines):
         head = OperatorSet("gaussian", POOLS[number % 4], "tanh") if number % 2 else None
         results = set()
         for engine in engines.values():
-            known, shape, state = flat(*network(sets, n_inputs=9, width=5, head_set=head), 2)
+            laid_out, shape, state = flat(*network(sets, n_inputs=9, width=5, head_set=head), 2)
             changes = {"dropout": 0.2, "input_dropout": 0.1, "max_norm": 1.0}
-            settings = Settings("cross_entropy", known.decay(0.01), **changes)
+            settings = Settings("cross_entropy", laid_out.decay(0.01), **changes)
             batches = np.arange(70)[::-1].copy(), np.array([0, 23, 47, 70])
             train_epoch(engine, shape, rows, settings, state, batches, 0.01, 7)
             results.add(state.theta.tobytes() + state.moments.tobytes() + np.float64(state.loss).tobytes())
@@ -272,11 +247,11 @@ def test_every_instruction_set_gives_the_same_bits(engines):
     ],
 )
 def test_wrong_arrays_are_refused(engine, change, message):
-    known, shape, state = flat(*network([[HARMONIC]]), 2)
+    laid_out, shape, state = flat(*network([[HARMONIC]]), 2)
     arguments = {
         "shape": shape,
         "rows": data(),
-        "settings": Settings("mse", known.decay(0.0)),
+        "settings": Settings("mse", laid_out.decay(0.0)),
         "state": state,
         "batches": (np.arange(40), np.array([0, 40])),
         "rate": 0.1,

@@ -31,7 +31,7 @@ class Model:
 def test_a_docstring_has_the_parameters_and_defaults_of_its_signature():
     own = {"layer_threshold": "float\n        Of layers."}
     text = documentation("A summary.", "FamilyClassifier", Model.__init__, "n_min=1", own)
-    wanted = """A summary.
+    expected = """A summary.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def test_a_docstring_has_the_parameters_and_defaults_of_its_signature():
 
     Attributes
     """
-    assert text.startswith(wanted)
+    assert text.startswith(expected)
     assert ">>> clf = FamilyClassifier(n_min=1, random_state=0).fit(X, y)" in text
 
 

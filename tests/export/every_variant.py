@@ -134,19 +134,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=4.0)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    found: list[Outcome] = []
+    cases: list[Outcome] = []
     for table in given.tables.split(","):
         for name in estimators.__all__:
-            wanted = not given.methods or name.startswith(tuple(given.methods.split(",")))
-            if not wanted or name.endswith("Classifier") != (table in CLASSES):
+            expected = not given.methods or name.startswith(tuple(given.methods.split(",")))
+            if not expected or name.endswith("Classifier") != (table in CLASSES):
                 continue
             these = list(outcomes(*_with_table(table, *fitted(name, table, given.seconds))))
-            found += these
+            cases += these
             print(_line(these), flush=True)
-    off = [outcome for outcome in found if outcome.off]
-    refused = sum(outcome.exported is None for outcome in found)
+    off = [outcome for outcome in cases if outcome.off]
+    refused = sum(outcome.exported is None for outcome in cases)
     print(
-        f"\n{len(found)} exports: {len(found) - refused - len(off)} agree, {refused} refused, {len(off)} off"
+        f"\n{len(cases)} exports: {len(cases) - refused - len(off)} agree, {refused} refused, {len(off)} off"
     )
     for outcome in off:
         print(f"off: {outcome}")

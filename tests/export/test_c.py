@@ -110,8 +110,8 @@ def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Pa
             # Rows between two classes may fall to either side where weights are rounded.
             margin = np.diff(np.sort(expected, axis=1)[:, -2:], axis=1)[:, 0]
             sure = margin > (0 if mode == "plain" else 2 * bound)
-            found = model.classes_[library.predict(f"{name}_{mode}", x)]
-            assert np.array_equal(found[sure], model.predict(x)[sure]), (name, mode)
+            actual = model.classes_[library.predict(f"{name}_{mode}", x)]
+            assert np.array_equal(actual[sure], model.predict(x)[sure]), (name, mode)
 
 
 ALL_SETS = [
@@ -308,9 +308,9 @@ def test_extreme_inputs_are_treated_as_the_library_does(fitted: dict[str, Any], 
         # Shown through the head a value that is not finite spoils the row, so these rows are set apart.
         rows = np.isfinite(expected).all(axis=1)
         assert 10 < rows.sum() < len(rows)
-        found = library.scores("growing", x, len(growing))
-        assert np.isnan(found[~rows]).any(axis=1).all()
-        assert np.allclose(found[rows], expected[rows], rtol=1e-4, atol=1e-4)
+        actual = library.scores("growing", x, len(growing))
+        assert np.isnan(actual[~rows]).any(axis=1).all()
+        assert np.allclose(actual[rows], expected[rows], rtol=1e-4, atol=1e-4)
     # A sine of millions is noise in single precision; classes are only asked to be classes.
     for name in ("model", "fixed"):
         assert set(library.predict(name, x)) <= {0, 1, 2}
@@ -472,8 +472,8 @@ def test_labels_come_out_as_they_are(labels: list[Any], tmp_path: Path) -> None:
     )
     library = Library([tmp_path / "model.c", wrapper]).functions
     library.label.restype = ctypes.c_int64 if whole else ctypes.c_char_p
-    found = [library.label(i) for i in range(3)]
-    assert found == (classes if whole else [str(label).encode() for label in classes])
+    actual = [library.label(i) for i in range(3)]
+    assert actual == (classes if whole else [str(label).encode() for label in classes])
 
 
 @needs_compiler
@@ -497,8 +497,8 @@ def test_the_header_is_for_cpp_too_and_an_example_main_runs(fitted: dict[str, An
         '    printf("%d\\n", (int)iris_labels[iris_predict(x)]);\n    return 0;\n}\n'
     )
     compiled("-O2", tmp_path / "main.c", tmp_path / "iris.c", "-o", tmp_path / "main")
-    said = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
-    assert int(said) == model.predict(row[None])[0]
+    printed = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
+    assert int(printed) == model.predict(row[None])[0]
     assert 'extern "C"' in (tmp_path / "iris.h").read_text()
 
 
@@ -532,8 +532,8 @@ def test_small_weights_and_integers_lose_at_most_a_point_on_digits(tmp_path: Pat
         model.export_c(file, calibration=x[train], **mode)
     library, accuracy = Library(files), model.score(x[test], y[test])
     for mode in MODES:
-        found = np.mean(library.predict(name_of(mode), x[test]) == y[test])
-        assert found >= accuracy - (0.01 if mode else 0.0), mode
+        actual = np.mean(library.predict(name_of(mode), x[test]) == y[test])
+        assert actual >= accuracy - (0.01 if mode else 0.0), mode
 
 
 @needs_compiler
@@ -665,9 +665,9 @@ def test_export_from_the_command_line(fitted: dict[str, Any], tmp_path: Path) ->
     fitted["HeMLGOPClassifier"].save(model)
     header = ",".join(["a", "b", "c", "d"])
     np.savetxt(tmp_path / "rows.csv", CLASSES[0], delimiter=",", header=header, comments="")
-    said = run("export", model, "--format", "c", "--out", out).stdout
-    assert "iris.c" in said
-    assert ("bytes of code" in said) == (COMPILER is not None)
+    printed = run("export", model, "--format", "c", "--out", out).stdout
+    assert "iris.c" in printed
+    assert ("bytes of code" in printed) == (COMPILER is not None)
     fitted["HeMLGOPClassifier"].export_c(tmp_path / "again.c", name="iris")
     assert out.read_text() == (tmp_path / "again.c").read_text().replace("again.", "iris.")
     options = ["--weights", "int8", "--arithmetic", "integer", "--calibration", tmp_path / "rows.csv"]

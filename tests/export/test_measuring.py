@@ -121,8 +121,8 @@ def test_integers_are_emulated_bit_for_bit_for_every_operator_set(
     library = Library([tmp_path / f"{pool}.c" for pool in drafts], "-O0")
     for pool, draft in drafts.items():
         x = np.concatenate([extreme_integers(4), fixed_emulation.as_inputs(draft.fixed, rows)])
-        found, expected = library.integer_scores(pool, x, draft.program.n_outputs), emulated(draft, x)
-        assert np.array_equal(found, expected), (pool, np.flatnonzero((found != expected).any(axis=0)))
+        actual, expected = library.integer_scores(pool, x, draft.program.n_outputs), emulated(draft, x)
+        assert np.array_equal(actual, expected), (pool, np.flatnonzero((actual != expected).any(axis=0)))
 
 
 @needs_compiler
@@ -139,11 +139,11 @@ def test_floats_are_emulated_to_the_last_digits(weights: str, fitted: dict[str, 
     library = Library(files, "-O0")
     for name, draft in drafts.items():
         rows = data_of(name)[0]
-        found = library.scores(name, rows, draft.program.n_outputs)
+        actual = library.scores(name, rows, draft.program.n_outputs)
         expected = draft.scores(draft.features(rows))
         # Large weights that cancel enlarge the last digit of an exponential.
-        terms = np.abs(draft.program.head.weight).max() * (1 if draft.program.classes else np.ptp(found))
-        assert np.abs(found - expected).max() <= 2e-5 * max(1, terms), name
+        terms = np.abs(draft.program.head.weight).max() * (1 if draft.program.classes else np.ptp(actual))
+        assert np.abs(actual - expected).max() <= 2e-5 * max(1, terms), name
 
 
 @needs_compiler
@@ -162,9 +162,9 @@ def test_floats_are_emulated_to_the_last_digits_for_every_operator_set(tmp_path:
     library = Library([tmp_path / f"{pool}.c" for pool in drafts], "-O0")
     rows = np.random.default_rng(0).normal(size=(50, 20))
     for pool, draft in drafts.items():
-        found = library.scores(pool, rows, draft.program.n_outputs)
+        actual = library.scores(pool, rows, draft.program.n_outputs)
         expected = draft.scores(draft.features(rows))
-        assert (np.abs(found - expected) <= 2e-5 * (1 + np.abs(expected))).all(), pool
+        assert (np.abs(actual - expected) <= 2e-5 * (1 + np.abs(expected))).all(), pool
 
 
 # --- integers for every method ---
@@ -218,12 +218,12 @@ def test_rows_with_a_sentinel_are_not_mixed_with_others() -> None:
 
 @needs_compiler
 def test_every_estimator_agrees_in_the_smallest_integers_or_is_refused(fitted: dict[str, Any]) -> None:
-    found = []
+    actual = []
     for name, model in fitted.items():
         x, y = data_of(name)
-        found += outcomes(model, "little", x, (x, y), sentinels=(True,), modes=[MODES[2], MODES[4]])
-    assert not [outcome for outcome in found if outcome.off]
-    assert np.mean([outcome.exported is not None for outcome in found]) > 0.8
+        actual += outcomes(model, "little", x, (x, y), sentinels=(True,), modes=[MODES[2], MODES[4]])
+    assert not [outcome for outcome in actual if outcome.off]
+    assert np.mean([outcome.exported is not None for outcome in actual]) > 0.8
 
 
 # --- what is said and refused ---
@@ -233,8 +233,8 @@ def test_what_disagrees_is_refused_in_a_sentence_and_nothing_is_written(bls: Any
     rng = np.random.default_rng(0)
     noise = rng.normal(CLASSES[0].mean(axis=0), 30, (400, 4))  # where classes change within a rounding error
     mode = {"arithmetic": "integer", "weights": "int8"}
-    found = bls.export_c(tmp_path / "model.c", calibration=noise, min_agreement=0, **mode)
-    assert found.agreement < 0.999
+    actual = bls.export_c(tmp_path / "model.c", calibration=noise, min_agreement=0, **mode)
+    assert actual.agreement < 0.999
     for file in tmp_path.iterdir():
         file.unlink()
     with pytest.raises(

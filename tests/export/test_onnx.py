@@ -60,8 +60,8 @@ NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
 def quick(name: str, **parameters: Any) -> Any:
     cls = getattr(estimators, name)
-    known = cls._get_param_names()
-    return cls(**{key: value for key, value in (QUICK | parameters).items() if key in known})
+    accepted_names = cls._get_param_names()
+    return cls(**{key: value for key, value in (QUICK | parameters).items() if key in accepted_names})
 
 
 def fresh(x: np.ndarray, n_rows: int, seed: int = 1) -> np.ndarray:
@@ -144,15 +144,15 @@ def test_where_no_output_is_positive_their_order_is_kept(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("single", [True, False])
-def test_several_targets(single: bool, tmp_path: Path) -> None:
+def test_several_targets_are_outputs_of_one_file(single: bool, tmp_path: Path) -> None:
     x, y = NUMBERS
     y = y if single else np.column_stack([y, -5 * y + 1000, x[:, 2]])
     estimator = quick("HeMLGOPRegressor", operators=[opgrow.PERCEPTRON]).fit(x, y)
     model, rows = session_of(estimator, tmp_path), fresh(x, 50)
-    (found,) = model.run(["variable"], {"X": rows})
-    assert found.shape == (50, 1 if single else 3)
-    expected = estimator.predict(rows).reshape(found.shape)
-    np.testing.assert_allclose(found / y.std(axis=0), expected / y.std(axis=0), rtol=1e-5, atol=1e-5)
+    (actual,) = model.run(["variable"], {"X": rows})
+    assert actual.shape == (50, 1 if single else 3)
+    expected = estimator.predict(rows).reshape(actual.shape)
+    np.testing.assert_allclose(actual / y.std(axis=0), expected / y.std(axis=0), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.cpu
@@ -193,17 +193,17 @@ def test_every_operator_set_agrees_with_double_precision(
     x[2:10] *= 1e-3  # expm1 and the like keep their digits
     x[10:20] *= 10
     x[20:30, n_inputs // 2] = 1e3 * (-1.0) ** np.arange(10)
-    (found,) = session_of(around(network), tmp_path).run(None, {"X": x})
+    (actual,) = session_of(around(network), tmp_path).run(None, {"X": x})
     library_says = network.outputs(x)
     exact = networks.in_double(network, x)
     terms = np.concatenate([size_of_terms(block, x) for block in network.layers[0]], axis=1)
     # An argument of 1,000 is known to 6e-5 in float32, and its sine not better.
     large = (np.abs(x).max(axis=1, keepdims=True) > 100) & (nodal == "harmonic")
     tolerance = 1e-5 * np.abs(exact) + np.where(large, 3e-4, 3e-6) * (1 + terms)
-    assert (np.abs(found - exact) <= tolerance).all()
-    assert (np.abs(found - library_says) <= 2 * tolerance).all()
+    assert (np.abs(actual - exact) <= tolerance).all()
+    assert (np.abs(actual - library_says) <= 2 * tolerance).all()
     small = np.s_[2:10]
-    np.testing.assert_allclose(found[small], exact[small], rtol=2e-5, atol=1e-12 if pool == "sum" else 1e-7)
+    np.testing.assert_allclose(actual[small], exact[small], rtol=2e-5, atol=1e-12 if pool == "sum" else 1e-7)
 
 
 # --- every kind of network ---
@@ -331,8 +331,8 @@ def test_large_offsets_cost_no_digits_in_the_type_of_the_data(dtype: str, tmp_pa
         ):
             export_onnx(estimator, tmp_path / "model.onnx")
     model = session_of(estimator, tmp_path, input_type=dtype, min_agreement=0)
-    (found,) = model.run(None, {"X": rows})
-    assert found.dtype == np.dtype(dtype)
+    (actual,) = model.run(None, {"X": rows})
+    assert actual.dtype == np.dtype(dtype)
     assert_same_predictions(estimator, model, rows)
     # The tolerance is a fraction of what is to be learned, and not of the ten million beneath it.
     _, tolerance = exact_answers(estimator, rows)
@@ -346,8 +346,8 @@ def test_constants_beyond_float32_are_kept(tmp_path: Path) -> None:
     network = randomized(Network(2, 1, input_scale=np.array([1e-300, 1.0])))
     x = np.array([[3e-300, 1.0]])
     expected = network.outputs(x)
-    (found,) = session_of(around(network), tmp_path, input_type="float64").run(None, {"X": x})
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (actual,) = session_of(around(network), tmp_path, input_type="float64").run(None, {"X": x})
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("input_type", ["float32", "float64"])
@@ -359,9 +359,9 @@ def test_unknown_inputs_have_unknown_outputs_as_in_the_network(
     x = np.random.default_rng(0).normal(size=(4, network.n_inputs)).astype(input_type)
     x[1, -1] = np.nan
     expected = network.outputs(x)
-    (found,) = session_of(around(network), tmp_path, input_type=input_type).run(None, {"X": x})
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    assert np.isnan(found).any(axis=1).tolist() == [False, True, False, False]
+    (actual,) = session_of(around(network), tmp_path, input_type=input_type).run(None, {"X": x})
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    assert np.isnan(actual).any(axis=1).tolist() == [False, True, False, False]
 
 
 def test_unknown_inputs_of_a_classifier_have_unknown_probabilities(tmp_path: Path) -> None:
@@ -388,8 +388,8 @@ def test_extreme_inputs_saturate_as_in_the_network(nodal: str, value: float, tmp
     x[:, 1] = value
     expected = network.outputs(x)
     # Beside an infinity, features that are 0 come out of the head of ones and zeros as NaN; in both.
-    (found,) = session_of(around(network), tmp_path).run(None, {"X": x})
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    (actual,) = session_of(around(network), tmp_path).run(None, {"X": x})
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 # --- labels ---
@@ -512,8 +512,8 @@ def test_float16_keeps_what_half_precision_cannot_hold(tmp_path: Path) -> None:
     assert list(types.values()) == [half, single, single, half]
     x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     expected = network.outputs(x)
-    (found,) = session(tmp_path / "model.onnx").run(None, {"X": x})
-    np.testing.assert_allclose(found, expected, rtol=5e-3, atol=1e-3 * np.abs(expected).max())
+    (actual,) = session(tmp_path / "model.onnx").run(None, {"X": x})
+    np.testing.assert_allclose(actual, expected, rtol=5e-3, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource")
@@ -633,16 +633,18 @@ def test_export_writes_beside_the_model_unless_told_otherwise(saved: Path, tmp_p
     assert str(path) in text
     assert f"{path.stat().st_size:,} bytes" in text
     other = tmp_path / "other.onnx"
-    found = json.loads(run("export", saved, "--format", "onnx", "--out", other, "--float16", "--json").stdout)
-    assert found["output"] == str(other)
-    assert found["bytes"] == other.stat().st_size < path.stat().st_size
-    assert found["format"] == "onnx"
+    actual = json.loads(
+        run("export", saved, "--format", "onnx", "--out", other, "--float16", "--json").stdout
+    )
+    assert actual["output"] == str(other)
+    assert actual["bytes"] == other.stat().st_size < path.stat().st_size
+    assert actual["format"] == "onnx"
     metadata = session(other).get_modelmeta().custom_metadata_map
-    assert found["topology"] == metadata["topology"]
-    assert found["feature_names"] == json.loads(metadata["feature_names"])
+    assert actual["topology"] == metadata["topology"]
+    assert actual["feature_names"] == json.loads(metadata["feature_names"])
     pipeline = opgrow.load(saved)
-    assert found["feature_names"] == pipeline[0].get_feature_names_out().tolist()
-    rows = np.random.default_rng(0).normal(size=(50, len(found["feature_names"]))).astype(np.float32)
+    assert actual["feature_names"] == pipeline[0].get_feature_names_out().tolist()
+    rows = np.random.default_rng(0).normal(size=(50, len(actual["feature_names"]))).astype(np.float32)
     assert_same_predictions(pipeline[-1], session(path), rows)
     run("export", saved, "--input-type", "float64", "-o", other)
     assert session(other).get_inputs()[0].type == "tensor(double)"

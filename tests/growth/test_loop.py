@@ -54,9 +54,9 @@ def settings(loss="cross_entropy", fine_tune=0, fine_rate=1e-3, **changes):
     return BlockSettings(**(values | changes))
 
 
-def grow(given=None, method=methods.HEMLGOP, seed=5, data=None):
+def grow(growth_settings=None, method=methods.HEMLGOP, seed=5, data=None):
     events = []
-    growth = method.growth(data or problem(), method, given or settings(), seed, events.append)
+    growth = method.growth(data or problem(), method, growth_settings or settings(), seed, events.append)
     network = growth.run()
     return network, growth, events
 
@@ -109,8 +109,8 @@ def test_infinite_thresholds_give_one_block_and_one_layer():
 @pytest.mark.parametrize("criterion", ["loss", "accuracy", "brier"])
 def test_scores_of_accepted_blocks_are_monotone(method, criterion):
     """The paper's Eq. 12: every accepted block and layer improves by its threshold at least."""
-    given = settings(criterion=criterion, max_neurons=24)
-    _, growth, _ = grow(given, method)
+    growth_settings = settings(criterion=criterion, max_neurons=24)
+    _, growth, _ = grow(growth_settings, method)
     before_layer = None
     for number in {step.layer for step in growth.steps}:
         before = None
@@ -122,7 +122,7 @@ def test_scores_of_accepted_blocks_are_monotone(method, criterion):
                 assert step.improvement is None
             else:
                 assert step.improvement == pytest.approx(step.score.improvement_over(before))
-                assert step.accepted == (step.improvement >= given.block_threshold)
+                assert step.accepted == (step.improvement >= growth_settings.block_threshold)
             if step.accepted:
                 assert before is None or step.score.better_than(before)
                 before = step.score
@@ -144,7 +144,7 @@ def test_scores_of_accepted_blocks_are_monotone(method, criterion):
     ],
 )
 def test_widths_and_depth_are_bounded(n_min, n_step, max_neurons, wanted):
-    given = settings(
+    growth_settings = settings(
         n_min=n_min,
         n_step=n_step,
         max_neurons=max_neurons,
@@ -153,7 +153,7 @@ def test_widths_and_depth_are_bounded(n_min, n_step, max_neurons, wanted):
         layer_threshold=-np.inf,
         criterion="loss",
     )
-    network, growth, _ = grow(given, methods.HOMLRN)
+    network, growth, _ = grow(growth_settings, methods.HOMLRN)
     assert widths(network) == [wanted] * 3
     assert all(step.accepted for step in growth.steps)
 
@@ -170,17 +170,19 @@ def test_a_perfect_fit_ends_the_growth():
 
 
 def test_a_target_ends_the_growth():
-    given = settings(criterion="accuracy", block_threshold=-np.inf, layer_threshold=-np.inf, max_layers=3)
-    _, free, _ = grow(given)
+    growth_settings = settings(
+        criterion="accuracy", block_threshold=-np.inf, layer_threshold=-np.inf, max_layers=3
+    )
+    _, free, _ = grow(growth_settings)
     first = steps(free, "block")[0].score.value
-    _, growth, _ = grow(replace(given, target=first))
+    _, growth, _ = grow(replace(growth_settings, target=first))
     assert [(step.kind, step.layer) for step in growth.steps] == [("block", 1), ("layer", 1)]
     deeper = steps(free, "block")
     wanted = max(step.score.value for step in deeper if step.layer <= 2)
-    _, growth, _ = grow(replace(given, target=wanted))
+    _, growth, _ = grow(replace(growth_settings, target=wanted))
     assert growth.score.value >= wanted
     assert len(growth.layers) == next(step.layer for step in deeper if step.score.value >= wanted)
-    _, growth, _ = grow(replace(given, target=1.01))
+    _, growth, _ = grow(replace(growth_settings, target=1.01))
     assert [step.score for step in growth.steps] == [step.score for step in free.steps]
 
 
@@ -239,12 +241,12 @@ def test_the_network_has_the_score_that_is_told(method, held):
     validation = problem(n=80, seed=1) if held else None
     data = problem(validation=validation)
     network, growth, events = grow(settings(fine_tune=3, criterion="brier"), method, data=data)
-    found = score_of(network, validation or data, "brier")
-    assert growth.score.value == pytest.approx(found.value, rel=1e-4)
-    assert growth.score.loss == pytest.approx(found.loss, rel=1e-4)
+    actual = score_of(network, validation or data, "brier")
+    assert growth.score.value == pytest.approx(actual.value, rel=1e-4)
+    assert growth.score.loss == pytest.approx(actual.loss, rel=1e-4)
     assert events[-1].score == growth.score
     other = score_of(network, data if held else problem(n=80, seed=1), "brier")
-    assert other.value != pytest.approx(found.value, rel=1e-4)
+    assert other.value != pytest.approx(actual.value, rel=1e-4)
 
 
 def test_fine_tuning_is_kept_if_it_is_better():
@@ -299,15 +301,15 @@ def test_the_same_seed_grows_the_same_network():
 
 
 def test_the_first_block_chooses_among_dropouts():
-    given = settings(dropouts=(0.0, 0.3, 0.6), fine_tune=2, **always())
-    _, growth, _ = grow(given)
+    growth_settings = settings(dropouts=(0.0, 0.3, 0.6), fine_tune=2, **always())
+    _, growth, _ = grow(growth_settings)
     chosen = growth.steps[0].dropout
     assert {step.dropout for step in growth.steps if step.kind != "layer"} == {chosen}
     scores = []
-    for value in given.dropouts:
-        _, alone, _ = grow(replace(given, dropouts=(value,), max_neurons=6, max_layers=1))
+    for value in growth_settings.dropouts:
+        _, alone, _ = grow(replace(growth_settings, dropouts=(value,), max_neurons=6, max_layers=1))
         scores.append(alone.steps[0].score)
-    best = scores[given.dropouts.index(chosen)]
+    best = scores[growth_settings.dropouts.index(chosen)]
     assert not any(score.better_than(best) for score in scores)
     assert growth.steps[0].score == best
 
@@ -371,8 +373,8 @@ class Doubling(Growth):
 
 @pytest.mark.parametrize(("target", "depth"), [(None, 4), (0.25, 2), (0.2, 3), (2.0, 1)])
 def test_a_method_only_says_how_a_layer_grows(target, depth):
-    given = GrowthSettings(fine_tuning=TuningSettings(epochs=()), max_layers=4, target=target)
-    network, growth, events = grow(given, Method("Doubling", Doubling))
+    growth_settings = GrowthSettings(fine_tuning=TuningSettings(epochs=()), max_layers=4, target=target)
+    network, growth, events = grow(growth_settings, Method("Doubling", Doubling))
     assert widths(network) == [[2**number] for number in range(1, depth + 1)]
     assert growth.score.value == 0.5**depth
     assert [step.kind for step in growth.steps] == ["layer"] * depth

@@ -109,9 +109,9 @@ def test_scores_of_all_candidates_equal_brute_force(score, p):
     for operator_set in SETS:  # all of them share the draw that each gets when it is alone
         winner = run(data, [operator_set], score=score).winner
         features = standard_features(data, winner)
-        wanted = BRUTE_FORCE[score](features, data)
-        assert winner.candidate.score == pytest.approx(wanted, rel=1e-3)
-        assert together[operator_set].score == pytest.approx(wanted, rel=1e-3)
+        expected = BRUTE_FORCE[score](features, data)
+        assert winner.candidate.score == pytest.approx(expected, rel=1e-3)
+        assert together[operator_set].score == pytest.approx(expected, rel=1e-3)
         assert together[operator_set].loss == pytest.approx(squared_error(features, data), rel=1e-3)
 
 
@@ -121,8 +121,8 @@ def test_accuracy_is_taken_on_validation_data(p):
     for operator_set in SETS[::2]:
         winner = run(data, [operator_set], score="accuracy", validation=held).winner
         features, seen = standard_features(data, winner, held), standard_features(data, winner)
-        wanted = accuracy(features, held, fitted_on=data, fit_features=seen)
-        assert winner.candidate.score == pytest.approx(wanted, abs=1e-6)
+        expected = accuracy(features, held, fitted_on=data, fit_features=seen)
+        assert winner.candidate.score == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("p", [0, 6])
@@ -131,19 +131,19 @@ def test_the_winners_head_gives_the_ridge_predictions(score, p):
     data = rows(p=p)
     winner = run(data, operator_sets(), score=score).winner
     features = standard_features(data, winner)
-    found = features @ winner.head + winner.intercept
-    np.testing.assert_allclose(found, ridge(features, data).predict(features), rtol=1e-3, atol=1e-3)
+    actual = features @ winner.head + winner.intercept
+    np.testing.assert_allclose(actual, ridge(features, data).predict(features), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("score", BRUTE_FORCE)
 def test_the_best_candidate_wins_and_equal_scores_go_to_the_lower_loss(score):
     for seed in range(3):
-        found = run(rows(seed=seed), operator_sets(), score=score)
-        best = max(c.score for c in found.candidates)
-        assert found.winner.candidate.score == best
-        assert found.winner.candidate.loss == min(c.loss for c in found.candidates if c.score == best)
-        assert found.candidates[0] == found.winner.candidate
-        ranks = [(-c.score, c.loss) for c in found.candidates]
+        actual = run(rows(seed=seed), operator_sets(), score=score)
+        best = max(c.score for c in actual.candidates)
+        assert actual.winner.candidate.score == best
+        assert actual.winner.candidate.loss == min(c.loss for c in actual.candidates if c.score == best)
+        assert actual.candidates[0] == actual.winner.candidate
+        ranks = [(-c.score, c.loss) for c in actual.candidates]
         assert ranks == sorted(ranks)
 
 
@@ -153,10 +153,10 @@ def test_equal_accuracies_do_occur_and_are_decided_by_the_loss():
     x[:, 0] = np.sign(x[:, 0]) * (2 + np.abs(x[:, 0]))
     target = np.eye(2, dtype=np.float32)[(x[:, 0] > 0).astype(int)]
     data = MemoryRows(x, np.zeros((60, 0), np.float32), target, np.ones(60, np.float32))
-    found = run(data, operator_sets(), score="accuracy", n_neurons=20)
-    perfect = [c for c in found.candidates if c.score == 1.0]
+    actual = run(data, operator_sets(), score="accuracy", n_neurons=20)
+    perfect = [c for c in actual.candidates if c.score == 1.0]
     assert len(perfect) > 1
-    assert found.winner.candidate == min(perfect, key=lambda c: c.loss)
+    assert actual.winner.candidate == min(perfect, key=lambda c: c.loss)
 
 
 @pytest.mark.parametrize("score", BRUTE_FORCE)
@@ -166,11 +166,11 @@ def test_chunks_and_cache_do_not_change_the_result(score, p, monkeypatch):
     whole = run(data, operator_sets(), score=score)
     for name in ("CHUNK_BYTES", "CACHE_BYTES"):
         monkeypatch.setattr(statistics, name, 0)
-        found = run(data, operator_sets(), score=score)
-        assert found.winner.candidate.operator_set == whole.winner.candidate.operator_set
-        np.testing.assert_array_equal(found.winner.weight, whole.winner.weight)
-        np.testing.assert_allclose(found.winner.head, whole.winner.head, rtol=1e-3, atol=1e-3)
-        by_set = {c.operator_set: c for c in found.candidates}
+        actual = run(data, operator_sets(), score=score)
+        assert actual.winner.candidate.operator_set == whole.winner.candidate.operator_set
+        np.testing.assert_array_equal(actual.winner.weight, whole.winner.weight)
+        np.testing.assert_allclose(actual.winner.head, whole.winner.head, rtol=1e-3, atol=1e-3)
+        by_set = {c.operator_set: c for c in actual.candidates}
         for candidate in whole.candidates[:20]:
             other = by_set[candidate.operator_set]
             assert other.score == pytest.approx(candidate.score, rel=1e-3, abs=1e-6)
@@ -205,11 +205,11 @@ def test_integer_weights_equal_repeated_rows(score):
 @pytest.mark.parametrize("score", ["gcv", "loss", "accuracy"])
 def test_draws_ranges_and_ridges_multiply_the_candidates(score):
     ranges, ridges = (0.5, 1.0, 2.0), (0.1, 10.0)
-    found = run(rows(), score=score, n_draws=2, weight_ranges=ranges, ridges=ridges)
-    assert len(found.candidates) + found.n_invalid == len(SETS) * 2 * len(ranges) * len(ridges)
-    assert {c.weight_range for c in found.candidates} == set(ranges)
-    assert {c.ridge for c in found.candidates} == set(ridges)
-    winner = found.winner
+    actual = run(rows(), score=score, n_draws=2, weight_ranges=ranges, ridges=ridges)
+    assert len(actual.candidates) + actual.n_invalid == len(SETS) * 2 * len(ranges) * len(ridges)
+    assert {c.weight_range for c in actual.candidates} == set(ranges)
+    assert {c.ridge for c in actual.candidates} == set(ridges)
+    winner = actual.winner
     assert np.abs(winner.weight).max() <= winner.candidate.weight_range
     features = standard_features(rows(), winner)
     assert winner.candidate.loss == pytest.approx(
@@ -287,11 +287,11 @@ def explosive():
 def test_a_candidate_that_is_not_finite_never_wins(explosive, score, bad_first):
     good = [OperatorSet("harmonic", "sum", "tanh"), OperatorSet("dog", "sum", "sigmoid")]
     bad = [OperatorSet(explosive, pool, "relu") for pool in ("sum", "maximum", "correlation1")]
-    found = run(rows(p=2), bad + good if bad_first else good + bad, score=score, weight_ranges=(20.0,))
-    assert found.n_invalid == 3
-    assert {c.operator_set for c in found.candidates} == set(good)
-    assert found.winner.candidate.operator_set in good
-    assert all(np.isfinite(a).all() for a in (found.winner.head, found.winner.mean, found.winner.variance))
+    actual = run(rows(p=2), bad + good if bad_first else good + bad, score=score, weight_ranges=(20.0,))
+    assert actual.n_invalid == 3
+    assert {c.operator_set for c in actual.candidates} == set(good)
+    assert actual.winner.candidate.operator_set in good
+    assert all(np.isfinite(a).all() for a in (actual.winner.head, actual.winner.mean, actual.winner.variance))
 
 
 @pytest.mark.parametrize("score", BRUTE_FORCE)
@@ -305,10 +305,10 @@ def test_constant_features_do_no_harm(score):
     data = rows()
     dead = OperatorSet("quadratic", "correlation2", "relu")
     single = replace(data, x=data.x[:, :1])  # a correlation over one input is 0: every feature is constant
-    found = run(single, [dead], score=score)
-    np.testing.assert_allclose(found.winner.head, 0, atol=1e-6)
+    actual = run(single, [dead], score=score)
+    np.testing.assert_allclose(actual.winner.head, 0, atol=1e-6)
     np.testing.assert_allclose(
-        found.winner.intercept, np.average(data.target, axis=0, weights=data.weight), atol=1e-5
+        actual.winner.intercept, np.average(data.target, axis=0, weights=data.weight), atol=1e-5
     )
 
 

@@ -57,15 +57,15 @@ def data(task: str, n: int = 1200) -> tuple[np.ndarray, np.ndarray]:
 
 def digest(fitted: Any, rows: np.ndarray) -> str:
     """sha256 of the operators, of every array that the model's file has, and of predictions."""
-    found = hashlib.sha256(str(fitted.network_).encode())
+    content = hashlib.sha256(str(fitted.network_).encode())
     with tempfile.TemporaryDirectory() as folder:
         fitted.save(Path(folder) / "model.safetensors")
         arrays = load_file(Path(folder) / "model.safetensors")
     for name in sorted(arrays):
-        found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+        content.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     predict = getattr(fitted, "predict_proba", fitted.predict)
-    found.update(np.ascontiguousarray(predict(rows)).tobytes())
-    return found.hexdigest()[:16]
+    content.update(np.ascontiguousarray(predict(rows)).tobytes())
+    return content.hexdigest()[:16]
 
 
 def make(name: str, task: str, n_jobs: int = 1) -> Any:

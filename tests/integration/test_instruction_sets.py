@@ -78,7 +78,7 @@ def digests(isa, n_threads):
 
 def test_searches_and_closed_form_fits_do_not_depend_on_processor_and_threads():
     isas = [isa for isa, supported in library().isas().items() if supported]
-    wanted = digests(isas[0], 1)
-    assert len(wanted) == 14
+    expected = digests(isas[0], 1)
+    assert len(expected) == 14
     for isa, n_threads in [(isas[0], 2), *((isa, 1) for isa in isas[1:])]:
-        assert digests(isa, n_threads) == wanted, f"{isa} with {n_threads} threads"
+        assert digests(isa, n_threads) == expected, f"{isa} with {n_threads} threads"

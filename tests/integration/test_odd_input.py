@@ -41,7 +41,7 @@ def fitted(cls, x, y, **changes):
 
 
 @BOTH
-def test_constant_columns(cls):
+def test_constant_columns_do_no_harm(cls):
     x, y = table()
     x[:, 1], x[:, 2] = 0.0, 1e8 + 0.1
     estimator = fitted(cls, x, y)
@@ -75,7 +75,7 @@ def test_duplicated_columns_and_rows(cls):
 
 @BOTH
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_few_features(cls, d):
+def test_few_features_are_enough(cls, d):
     x, y = table(d=d)
     assert fitted(cls, x, y).score(x, y) > 0.3
 
@@ -93,7 +93,7 @@ def test_two_samples_of_each_class(cls):
 
 
 @BOTH
-def test_two_rows(cls):
+def test_two_rows_are_enough(cls):
     estimator = fitted(cls, [[0.0, 1.0], [1.0, 0.0]], [0, 1])
     assert estimator.predict([[0.0, 1.0]]).shape == (1,)
 
@@ -105,7 +105,7 @@ def test_classes_with_a_single_row():
     assert list(clf.classes_) == [0, 1, 2, 3]
 
 
-def test_500_classes():
+def test_500_classes_are_fitted():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(500), 2)
     x = rng.normal(size=(500, 20))[y] + 0.05 * rng.normal(size=(1000, 20))
@@ -130,7 +130,7 @@ def test_many_more_columns_than_rows(cls):
 
 @BOTH
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.uint16, bool])
-def test_types_of_numbers(cls, dtype):
+def test_the_type_of_numbers_does_not_matter(cls, dtype):
     x, y = table()
     x = (x > 0) if dtype is bool else np.abs(10 * x).astype(dtype)
     as_double = x.astype(np.float64)
@@ -160,8 +160,8 @@ def test_targets_in_any_layout():
     both = np.stack([y, 1 - y], axis=1).astype(np.float64)
     wanted = fitted(HeMLGOPRegressor, x, both, validation_fraction=0.0).predict(x)
     for given in (np.asfortranarray(both), np.repeat(both, 2, axis=1)[:, ::2], both.astype(np.float32)):
-        found = fitted(HeMLGOPRegressor, x, given, validation_fraction=0.0).predict(x)
-        np.testing.assert_array_equal(found, wanted)
+        actual = fitted(HeMLGOPRegressor, x, given, validation_fraction=0.0).predict(x)
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("scale", [1e30, 1e39, 1e300])
@@ -207,15 +207,15 @@ def test_values_that_are_not_finite_are_refused(cls, bad):
 @pytest.mark.parametrize("scale", [1e6, 1e-6, 1e30, 1e-30, 1e150])
 def test_the_scale_of_columns_does_not_matter(cls, scale):
     x, y = table()
-    wanted, found = fitted(cls, x, y), fitted(cls, scale * x, y)
-    assert found.score(scale * x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
+    wanted, actual = fitted(cls, x, y), fitted(cls, scale * x, y)
+    assert actual.score(scale * x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
 
 
 @BOTH
 def test_a_large_mean_with_a_small_deviation(cls):
     x, y = table()
-    wanted, found = fitted(cls, x, y), fitted(cls, 1e8 + x, y)
-    assert found.score(1e8 + x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
+    wanted, actual = fitted(cls, x, y), fitted(cls, 1e8 + x, y)
+    assert actual.score(1e8 + x, y) == pytest.approx(wanted.score(x, y), abs=0.05)
 
 
 @BOTH

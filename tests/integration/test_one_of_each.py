@@ -82,9 +82,9 @@ def test_c_programs_say_the_same(fitted, tmp_path):
         library = Library(list(files.values()))
         expected = answers(model, x)
         for name, file in files.items():
-            found = library.scores(file.stem, x, expected.shape[1])
+            actual = library.scores(file.stem, x, expected.shape[1])
             bound = {"plain": 1e-5, "int16": 5e-3}.get(name, 0.1) * max(1.0, np.ptp(expected))
-            assert np.abs(found - expected).max() < bound, name
+            assert np.abs(actual - expected).max() < bound, name
 
 
 @needs_compiler
@@ -109,8 +109,8 @@ def test_onnx_says_the_same(fitted, tmp_path):
     for model, (x, _) in zip(fitted, (CLASSES, NUMBERS), strict=True):
         model.export_onnx(tmp_path / "model.onnx", calibration=x)
         session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-        found = session.run(None, {"X": x.astype(np.float32)})[-1]
-        np.testing.assert_allclose(found, answers(model, x), rtol=1e-4, atol=1e-4)
+        actual = session.run(None, {"X": x.astype(np.float32)})[-1]
+        np.testing.assert_allclose(actual, answers(model, x), rtol=1e-4, atol=1e-4)
 
 
 def test_sizes_and_reports_name_them(fitted, tmp_path):

@@ -36,20 +36,20 @@ def pictures(folder):
 @pytest.fixture(scope="module")
 def written(folder):
     """Reports by name, with their models."""
-    found = {}
+    result = {}
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = X.iloc[:, :8]
-    found["average"] = HeMLGOPClassifier(n_estimators=10, max_layers=1, distill=None, **QUICK), X, y
+    result["average"] = HeMLGOPClassifier(n_estimators=10, max_layers=1, distill=None, **QUICK), X, y
     X, y = load_iris(return_X_y=True, as_frame=True)
     evil = X.set_axis(["<script>alert(1)</script>", '"', "</title>", "petal width (cm)"], axis=1)
     names = np.array(["setosa", "<img src=x onerror=alert(2)>", "virginica"])
-    found["classifier"] = HeMLGOPClassifier(n_estimators=1, **QUICK), evil, names[y]
-    found["broad"] = BLSClassifier(block_threshold=-1.0, random_state=0), X, y
+    result["classifier"] = HeMLGOPClassifier(n_estimators=1, **QUICK), evil, names[y]
+    result["broad"] = BLSClassifier(block_threshold=-1.0, random_state=0), X, y
     X, y = load_diabetes(return_X_y=True, as_frame=True)
-    found["regressor"] = HeMLGOPRegressor(n_estimators=1, max_layers=2, **QUICK), X, y
-    for name, (model, X, y) in found.items():
+    result["regressor"] = HeMLGOPRegressor(n_estimators=1, max_layers=2, **QUICK), X, y
+    for name, (model, X, y) in result.items():
         model.fit(X[::2], y[::2]).report(folder / f"{name}.html", X[1::2], y[1::2])
-    return {name: model for name, (model, _, _) in found.items()}
+    return {name: model for name, (model, _, _) in result.items()}
 
 
 def tip(browser):

@@ -54,12 +54,12 @@ opgrow.HeMLGOPClassifier(**parameters).fit(X, y).save(sys.argv[1])
     return path
 
 
-def test_fits_and_predictions(path: Path) -> None:
+def test_fits_and_predictions_need_no_torch(path: Path) -> None:
     assert run(MODEL, path) == "True False\n"
 
 
 @pytest.mark.parametrize("name", ["PLNClassifier", "BLSClassifier", "POPFastClassifier", "POPMemHRegressor"])
-def test_other_methods(name: str) -> None:
+def test_other_methods_fit_without_torch(name: str) -> None:
     script = """
 import opgrow
 from sklearn.datasets import load_iris
@@ -87,7 +87,7 @@ for arithmetic in ("float", "integer"):
     assert {file.suffix for file in tmp_path.iterdir()} == {".html", ".c", ".h"}
 
 
-def test_the_command_line(path: Path, tmp_path: Path) -> None:
+def test_the_command_line_needs_no_torch(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,target\n" + "".join(f"{i},{i % 7},{i % 2}\n" for i in range(60)))
     script = """
 from opgrow.cli import main

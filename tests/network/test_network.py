@@ -49,15 +49,15 @@ def test_flops_of_the_papers_tables(widths, flops, activation):
     assert perceptrons(*widths, activation=activation).flops() == flops
 
 
-def test_description():
+def test_a_description_counts_neurons_parameters_and_operations():
     network = mixed()
     assert network.topology() == "4-5-4-2"
-    found = network.describe()
-    assert (found["inputs"], found["outputs"]) == (4, 2)
-    assert found["parameters"] == network.n_parameters()
-    assert found["flops"] == network.flops()
-    assert [layer["neurons"] for layer in found["layers"]] == [5, 4]
-    assert found["layers"][0]["blocks"] == [
+    actual = network.describe()
+    assert (actual["inputs"], actual["outputs"]) == (4, 2)
+    assert actual["parameters"] == network.n_parameters()
+    assert actual["flops"] == network.flops()
+    assert [layer["neurons"] for layer in actual["layers"]] == [5, 4]
+    assert actual["layers"][0]["blocks"] == [
         {"operators": "gaussian/sum/tanh", "neurons": 3},
         {"operators": "dog/maximum/elu", "neurons": 2},
     ]
@@ -75,8 +75,8 @@ def test_description():
 
 def test_plain_networks_are_described_without_remarks():
     network = mixed()
-    found = network.describe()
-    assert (found["head"], found["broad"]) == ("linear", False)
+    actual = network.describe()
+    assert (actual["head"], actual["broad"]) == ("linear", False)
     text = repr(network)
     assert text.endswith("  head: linear, 2 outputs")
     assert "no bias" not in text
@@ -324,9 +324,9 @@ def test_digests_tell_different_networks_apart():
 
 
 def test_description_of_what_is_not_usual():
-    found = operational().describe()
-    assert found["head"] == "harmonic/correlation1/elu"
-    assert found["layers"][0]["blocks"] == [{"operators": "gaussian/sum/tanh", "neurons": 5}]
+    actual = operational().describe()
+    assert actual["head"] == "harmonic/correlation1/elu"
+    assert actual["layers"][0]["blocks"] == [{"operators": "gaussian/sum/tanh", "neurons": 5}]
     assert "head: harmonic/correlation1/elu, 2 outputs" in repr(operational())
     relu = "multiplication/sum/relu"
     assert progressive().describe()["layers"][1]["blocks"] == [

@@ -30,11 +30,11 @@ def line(n_rows=200, noise=0.1):
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
 def test_squashing_keeps_order_and_the_middle_and_stays_within_the_bound(kind):
     z = np.concatenate([-np.logspace(300, -300, 50), [0.0], np.logspace(-300, 300, 50)])
-    found = np.asarray(squash(kind(z), 3.0))
-    assert (np.diff(found) >= 0).all()
-    assert (np.abs(found) <= 3).all()
+    result = np.asarray(squash(kind(z), 3.0))
+    assert (np.diff(result) >= 0).all()
+    assert (np.abs(result) <= 3).all()
     near = np.abs(z) < 1e-3
-    np.testing.assert_allclose(found[near], z[near], rtol=1e-6)
+    np.testing.assert_allclose(result[near], z[near], rtol=1e-6)
     np.testing.assert_allclose(squash(np.array([4.0]), 3.0), 4 / np.sqrt(1 + 16 / 9))
     assert np.isnan(np.asarray(squash(kind(np.array([np.nan])), 3.0))).all()
     np.testing.assert_allclose(np.asarray(squash(kind(np.array([np.inf, -np.inf])), 3.0)), [3, -3])
@@ -54,18 +54,18 @@ def test_a_sentinel_does_not_decide_the_scale_of_its_column():
     x = RNG.normal(3.0, 2.0, size=(1000, 2))
     clean = scaling_of(x)
     x[17, 1] = 999_999.0
-    found = scaling_of(x)
-    assert found.center[0] == clean.center[0]
-    assert found.scale[0] == clean.scale[0]
-    np.testing.assert_allclose([found.center[1], found.scale[1]], [3.0, 2.0], rtol=0.15)
+    result = scaling_of(x)
+    assert result.center[0] == clean.center[0]
+    assert result.scale[0] == clean.scale[0]
+    np.testing.assert_allclose([result.center[1], result.scale[1]], [3.0, 2.0], rtol=0.15)
     assert moments(x, np.ones(1000))[1][1] > 10_000
 
 
 def test_columns_without_far_values_are_scaled_by_mean_and_deviation():
     x = np.column_stack([RNG.uniform(size=500), RNG.integers(0, 2, 500), np.full(500, 7.0)])
-    found = scaling_of(x)
-    np.testing.assert_allclose(found.center, x.mean(axis=0))
-    np.testing.assert_allclose(found.scale[:2], [x[:, 0].std(), x[:, 1].std()])
+    result = scaling_of(x)
+    np.testing.assert_allclose(result.center, x.mean(axis=0))
+    np.testing.assert_allclose(result.scale[:2], [x[:, 0].std(), x[:, 1].std()])
 
 
 def test_a_column_of_equal_values_and_a_far_one_keeps_a_scale():
@@ -85,8 +85,8 @@ def test_weights_count_as_copies_of_rows():
 
 def test_the_largest_numbers_are_squashed_like_others():
     x = np.array([[1e307], [-1e307], [0.0]])
-    found = scaled(x, Scaling(np.zeros(1), np.full(1, 1e-300), BOUND))
-    np.testing.assert_allclose(found, [[3], [-3], [0]], rtol=1e-6)
+    result = scaled(x, Scaling(np.zeros(1), np.full(1, 1e-300), BOUND))
+    np.testing.assert_allclose(result, [[3], [-3], [0]], rtol=1e-6)
 
 
 def test_spread_rows_do_not_depend_on_how_rows_are_divided():

@@ -43,7 +43,7 @@ def test_blocks_of_perceptrons_are_a_plain_torch_network():
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_there_and_back(make):
+def test_a_network_becomes_a_module_and_a_network_again(make):
     network = make()
     module = network.to_torch()
     assert not module.training
@@ -51,8 +51,8 @@ def test_there_and_back(make):
     assert from_torch(module).digest() == network.digest()
     x = np.random.default_rng(0).normal(size=(20, 4))
     with torch.no_grad():
-        found = module(torch.from_numpy(x)).numpy()
-    np.testing.assert_allclose(found, network.outputs(x), rtol=1e-4, atol=1e-5)
+        actual = module(torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(actual, network.outputs(x), rtol=1e-4, atol=1e-5)
 
 
 def test_constants_go_there_and_back():
@@ -80,10 +80,10 @@ def test_a_tuned_module_becomes_a_network():
 
 def test_making_a_module_draws_no_random_numbers_of_the_user():
     torch.manual_seed(0)
-    wanted = torch.rand(1)
+    expected = torch.rand(1)
     torch.manual_seed(0)
     mixed().to_torch()
-    assert torch.equal(torch.rand(1), wanted)
+    assert torch.equal(torch.rand(1), expected)
 
 
 def test_precisions_agree():
@@ -98,10 +98,10 @@ def test_precisions_agree():
 def test_gradients_of_a_whole_network_equal_those_in_double_precision():
     network, x = mixed().to_torch(), torch.rand(30, 4)
     network(x).square().mean().backward()
-    found = [p.grad.double() for p in network.parameters()]
+    actual = [p.grad.double() for p in network.parameters()]
     twin = mixed().to_torch().double()
     twin(x.double()).square().mean().backward()
-    for f, p in zip(found, twin.parameters(), strict=True):
+    for f, p in zip(actual, twin.parameters(), strict=True):
         assert float((f - p.grad).abs().max()) <= 1e-3 * float(p.grad.abs().max()) + 1e-6
 
 
@@ -146,8 +146,8 @@ def test_registered_operators_in_a_module():
         network = randomized(Network(3, 2, [Layer([Block(3, 2, operators)])]))
         x = np.random.default_rng(0).normal(size=(6, 3))
         with torch.no_grad():
-            found = network.to_torch()(torch.from_numpy(x)).numpy()
-        np.testing.assert_allclose(network.outputs(x), found, rtol=1e-5, atol=1e-6)
+            actual = network.to_torch()(torch.from_numpy(x)).numpy()
+        np.testing.assert_allclose(network.outputs(x), actual, rtol=1e-5, atol=1e-6)
     finally:
         unregister("activation", "swish")
 
@@ -172,8 +172,8 @@ def test_unit_norm_neither_overflows_nor_vanishes(size):
     torch.testing.assert_close(out.detach(), torch.tensor([[0.6, -0.8]]))
     # Of y = z / |z|: (identity - y y') / |z|, here times (1, 0).
     out[0, 0].backward()
-    wanted = torch.tensor([[0.64, 0.48]], dtype=torch.float64) / (5 * size)
-    torch.testing.assert_close(x.grad.double(), wanted, rtol=1e-5, atol=0)
+    expected = torch.tensor([[0.64, 0.48]], dtype=torch.float64) / (5 * size)
+    torch.testing.assert_close(x.grad.double(), expected, rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("value", [float("nan"), 1e308])  # the second overflows in one neuron of the two

@@ -45,11 +45,11 @@ def test_everything_is_stated(operator):
 @pytest.mark.parametrize("n_inputs", [1, 2, 6])
 def test_numpy_and_torch_say_the_same(operator, dtype, n_inputs):
     values = arguments(operator, dtype, n_inputs)
-    found = operator.formula(*values)
+    actual = operator.formula(*values)
     expected = operator.function(*map(torch.from_numpy, values)).numpy()
-    assert found.dtype == expected.dtype == dtype
+    assert actual.dtype == expected.dtype == dtype
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @every_operator
@@ -60,8 +60,8 @@ def test_slopes_are_the_automatic_derivatives(operator, n_inputs):
     expected = torch.autograd.grad(operator.function(*leaves).sum(), leaves)
     slopes = operator.slopes(*values)
     # Of a nodal operator by the weight, which is its second argument, and then by the input.
-    found = slopes[::-1] if operator.kind == "nodal" else (slopes,)
-    for slope, gradient in zip(found, expected, strict=True):
+    actual = slopes[::-1] if operator.kind == "nodal" else (slopes,)
+    for slope, gradient in zip(actual, expected, strict=True):
         np.testing.assert_allclose(np.broadcast_to(slope, gradient.shape), gradient, rtol=1e-9, atol=1e-9)
 
 
@@ -70,9 +70,9 @@ def test_the_order_of_c_gives_the_formula(operator):
     if operator.kind == "nodal" or operator.single is None:
         return
     (z,) = arguments(operator, np.float32)
-    found = operator.single(np.moveaxis(z, 1, 0) if operator.kind == "pool" else z)
+    actual = operator.single(np.moveaxis(z, 1, 0) if operator.kind == "pool" else z)
     expected = operator.formula(z.astype(np.float64))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", KINDS)

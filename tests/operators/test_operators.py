@@ -74,9 +74,9 @@ def test_formulas_of_every_operator_set(name):
     x, weight, bias = rng.normal(size=(3, 5)) * 1.5, rng.uniform(-2, 2, (5, 2)), rng.normal(size=2)
     tensors = [torch.from_numpy(a) for a in (x, weight, bias)]
     for operator_set in library(name):
-        found = reference.features(*tensors, operator_set).numpy()
-        wanted = brute_force(operator_set, x, weight, bias)
-        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10, err_msg=str(operator_set))
+        actual = reference.features(*tensors, operator_set).numpy()
+        expected = brute_force(operator_set, x, weight, bias)
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-10, err_msg=str(operator_set))
 
 
 @pytest.mark.parametrize("nodal", NODALS)
@@ -85,17 +85,17 @@ def test_identity_passes_on_what_is_pooled(nodal, pool):
     rng = np.random.default_rng(2)
     x, weight, bias = rng.normal(size=(6, 5)), rng.uniform(-2, 2, (5, 3)), rng.normal(size=3)
     operator_set = OperatorSet(nodal, pool, "identity")
-    wanted = brute_force(operator_set, x, weight, bias)
+    expected = brute_force(operator_set, x, weight, bias)
     doubles = [torch.from_numpy(a).requires_grad_() for a in (x, weight, bias)]
-    found = reference.features(*doubles, operator_set)
-    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-10, atol=1e-10)
+    actual = reference.features(*doubles, operator_set)
+    np.testing.assert_allclose(actual.detach().numpy(), expected, rtol=1e-10, atol=1e-10)
     singles = [torch.from_numpy(a.astype(np.float32)).requires_grad_() for a in (x, weight, bias)]
     compiled = features(*singles, operator_set)
-    np.testing.assert_allclose(compiled.detach().numpy(), wanted, rtol=1e-4, atol=1e-4)
-    slope = torch.from_numpy(rng.normal(size=wanted.shape))
+    np.testing.assert_allclose(compiled.detach().numpy(), expected, rtol=1e-4, atol=1e-4)
+    slope = torch.from_numpy(rng.normal(size=expected.shape))
     for single, double in zip(
         torch.autograd.grad(compiled, singles, slope.float()),
-        torch.autograd.grad(found, doubles, slope),
+        torch.autograd.grad(actual, doubles, slope),
         strict=True,
     ):
         np.testing.assert_allclose(single.numpy(), double.numpy(), rtol=1e-3, atol=1e-3)
@@ -113,9 +113,9 @@ def test_identity_costs_nothing_and_is_built_in_but_searched_by_no_library():
 def test_nodal_operators_stay_finite_for_huge_arguments(nodal):
     y = torch.tensor([-1e6, -100.0, -11.0, 0.0, 11.0, 100.0, 1e6], dtype=torch.float64)[:, None]
     w = torch.tensor([-50.0, -1.0, 0.0, 1.0, 50.0], dtype=torch.float64)[None]
-    found = OperatorSet(nodal, "sum", "relu").nodal_operator.function(y, w)
-    assert found.isfinite().all()
-    np.testing.assert_allclose(found.numpy(), NODALS[nodal](y.numpy(), w.numpy()), rtol=1e-9)
+    actual = OperatorSet(nodal, "sum", "relu").nodal_operator.function(y, w)
+    assert actual.isfinite().all()
+    np.testing.assert_allclose(actual.numpy(), NODALS[nodal](y.numpy(), w.numpy()), rtol=1e-9)
 
 
 def test_gradients_vanish_beyond_the_clamp():
@@ -196,14 +196,11 @@ def test_library_by_name_and_by_list():
     assert library(given) == [OperatorSet("dog", "sum", "elu"), OperatorSet("harmonic", "sum", "elu")]
 
 
-@pytest.mark.parametrize("bad", ["nope", [], ["dog"], ["sum"], [("dog", "sum")], [("dog", "sum", "nope")]])
-def test_library_refuses(bad):
-    with pytest.raises(ValueError, match="operator"):
-        library(bad)
-
-
-@pytest.mark.parametrize("bad", [None, 5, [5], [None]])
-def test_library_refuses_what_is_no_list_with_a_value_error(bad):
+@pytest.mark.parametrize(
+    "bad",
+    ["nope", [], ["dog"], ["sum"], [("dog", "sum")], [("dog", "sum", "nope")], None, 5, [5], [None]],
+)
+def test_what_names_no_operators_is_refused(bad):
     with pytest.raises(ValueError, match="operator"):
         library(bad)
 
@@ -222,8 +219,8 @@ def test_registered_operators_are_used_by_name(cosine):
     assert operator_set.flops(3) == 3 * 2 + 3 + 2
     assert library([(cosine, "sum", "relu")]) == [operator_set]
     x = torch.randn(4, 3)
-    found = reference.features(x, torch.zeros(3, 2), torch.zeros(2), operator_set)
-    assert torch.equal(found, torch.full((4, 2), 3.0))
+    actual = reference.features(x, torch.zeros(3, 2), torch.zeros(2), operator_set)
+    assert torch.equal(actual, torch.full((4, 2), 3.0))
 
 
 def test_pools_and_activations_can_be_registered_too():
@@ -233,8 +230,8 @@ def test_pools_and_activations_can_be_registered_too():
         operator_set = OperatorSet("multiplication", "mean", "swish")
         x = torch.randn(6, 3, dtype=torch.float64)
         weight = torch.randn(3, 2, dtype=torch.float64)
-        found = reference.features(x, weight, torch.zeros(2), operator_set)
-        torch.testing.assert_close(found, torch.nn.functional.silu(x @ weight / 3))
+        actual = reference.features(x, weight, torch.zeros(2), operator_set)
+        torch.testing.assert_close(actual, torch.nn.functional.silu(x @ weight / 3))
         assert operator_set.flops(3) == 3 + 4 + 1 + 2
     finally:
         unregister("pool", "mean")

@@ -47,8 +47,8 @@ DIABETES = load_diabetes(return_X_y=True)
 
 
 def small(cls, **changes):
-    known = cls().get_params()
-    return cls(**{name: value for name, value in (SMALL | changes).items() if name in known})
+    accepted_names = cls().get_params()
+    return cls(**{name: value for name, value in (SMALL | changes).items() if name in accepted_names})
 
 
 class Page(HTMLParser):
@@ -88,19 +88,19 @@ def test_every_method_has_a_report(name, tmp_path):
     model = small(cls).fit(X[::2], y[::2])
     model.report(tmp_path / "report.html", X[1::2], y[1::2])
     text = (tmp_path / "report.html").read_text()
-    found = Page(text)
-    assert {"network", "growth", "latency", "steps"} <= set(found.ids())
-    assert len(found.ids()) == len(set(found.ids()))
+    result = Page(text)
+    assert {"network", "growth", "latency", "steps"} <= set(result.ids())
+    assert len(result.ids()) == len(set(result.ids()))
     hidden = sum(layer.n_neurons for layer in model.network_.layers)
     neurons = re.findall(r"<circle class=\"mark\"[^>]*><title>([^<]*, neuron \d+ of \d+[^<]*)</title>", text)
     assert len(neurons) == hidden
     assert str(model.network_.layers[0].blocks[0].operator_set).replace("/", " / ") in neurons[0]
-    assert f"{model.network_.n_parameters():,}" in found.text
-    assert repr(model.network_) in found.text
+    assert f"{model.network_.n_parameters():,}" in result.text
+    assert repr(model.network_) in result.text
     score = model.score(X[1::2], y[1::2])
-    assert (f"{100 * score:.1f} %" if is_classifier(model) else f"{score:.3f}") in found.text
+    assert (f"{100 * score:.1f} %" if is_classifier(model) else f"{score:.3f}") in result.text
     assert ({"confusion", "calibration", "classes"} if is_classifier(model) else {"scatter-1"}) <= set(
-        found.ids()
+        result.ids()
     )
     assert model.plot().svg in text
 
@@ -125,12 +125,12 @@ def test_whatever_comes_from_data_is_escaped(tmp_path):
     path = tmp_path / "report.html"
     write_report(model, path, X, y, target=EVIL[0], rows=f"rows of {EVIL[2]}", feature_names=EVIL)
     text = path.read_text()
-    found = Page(text)
+    result = Page(text)
     assert text.count("<script") == text.count("</script>") == 1
-    assert [tag for tag, _ in found.elements].count("title") > 10
+    assert [tag for tag, _ in result.elements].count("title") > 10
     assert text.count("</style>") == 1
     for name in EVIL[:3]:
-        assert name in found.text
+        assert name in result.text
     drawing = model.plot()._repr_html_()
     assert "<script" not in drawing
     assert "&lt;script" in drawing
@@ -200,8 +200,8 @@ def test_scores_that_are_not_finite_do_no_harm(odd):
     model.history_[0] = replace(
         step, score=Score(odd, odd), improvement=odd, curve=curve, candidates=candidates
     )
-    found = Page(page(model))
-    for _, attributes in found.elements:
+    result = Page(page(model))
+    for _, attributes in result.elements:
         for name in ("cx", "cy", "d", "x", "y"):
             assert not re.search("nan|inf", attributes.get(name) or "")
 
@@ -216,11 +216,11 @@ def test_a_model_without_history_has_a_report(history):
 def test_several_targets_have_a_line_and_a_chart_each():
     X, y = DIABETES
     model = small(HeMLRNRegressor).fit(X, np.column_stack([y * 10**i for i in range(8)]))
-    found = Page(page(model, X, np.column_stack([y * 10**i for i in range(8)]), target="dose"))
-    assert {"targets", "scatter-1", "scatter-6"} <= set(found.ids())
-    assert "scatter-7" not in found.ids()
-    assert "dose 8" in found.text
-    assert "Charts of the first 6 of 8 targets." in found.text
+    result = Page(page(model, X, np.column_stack([y * 10**i for i in range(8)]), target="dose"))
+    assert {"targets", "scatter-1", "scatter-6"} <= set(result.ids())
+    assert "scatter-7" not in result.ids()
+    assert "dose 8" in result.text
+    assert "Charts of the first 6 of 8 targets." in result.text
 
 
 def test_one_feature_and_one_row_are_enough():
@@ -237,8 +237,8 @@ def test_many_classes_are_summarised():
     X = rng.normal(size=(102, 30))[y] + rng.normal(size=(len(y), 30))
     model = small(HeMLRNClassifier, max_layers=1, fine_tune_epochs=0).fit(X, y)
     text = page(model, X, y)
-    found = Page(text)
-    assert {"mistakes", "classes", "confusion"} <= set(found.ids())
+    result = Page(text)
+    assert {"mistakes", "classes", "confusion"} <= set(result.ids())
     assert len(text) < 700_000
     worst = re.search(r'<table id="mistakes">.*?</table>', text, re.DOTALL)[0]
     assert worst.count("<tr>") == 11

@@ -28,10 +28,10 @@ def test_figures_of_classes_are_scikit_learns(classified):
     codes, probabilities, predicted = classified
     quality = ClassQuality.of(*classified)
     wanted = metrics.precision_recall_fscore_support(codes, predicted, labels=np.arange(5), zero_division=0)
-    for found, expected in zip(
+    for actual, expected in zip(
         (quality.precision, quality.recall, quality.f1, quality.support), wanted, strict=True
     ):
-        assert found == pytest.approx(expected)
+        assert actual == pytest.approx(expected)
     assert (quality.confusion == metrics.confusion_matrix(codes, predicted, labels=np.arange(5))).all()
     assert quality.scores["accuracy"] == metrics.accuracy_score(codes, predicted)
     assert quality.scores["log_loss"] == pytest.approx(

@@ -86,8 +86,8 @@ def test_the_sets_of_the_paper_have_their_published_classes(data_home, offline, 
         pytest.skip(f"needs {name}.csv in the folder with data sets")
     bunch = datasets.load(name, data_home=data_home)
     assert bunch.data.shape == shape
-    found = dict(zip(bunch.target_names, np.bincount(bunch.target).tolist(), strict=True))
-    assert counts.items() <= found.items()
+    result = dict(zip(bunch.target_names, np.bincount(bunch.target).tolist(), strict=True))
+    assert counts.items() <= result.items()
     assert not offline
 
 

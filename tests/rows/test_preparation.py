@@ -14,9 +14,9 @@ from opgrow.rows.preparation import as_array, moments, one_hot, split_rows, stan
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
 def test_tensors_become_arrays(dtype):
     tensor = torch.tensor([[0, 1], [1, 1]]).to(dtype)
-    found = as_array(tensor)
-    assert isinstance(found, np.ndarray)
-    np.testing.assert_array_equal(found.astype(float), [[0, 1], [1, 1]])
+    result = as_array(tensor)
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result.astype(float), [[0, 1], [1, 1]])
 
 
 def test_tensors_with_gradients_become_arrays_and_the_rest_is_left_alone():
@@ -67,10 +67,10 @@ def test_standardized_is_float32_in_c_order_and_leaves_its_input_alone(table):
     x, weight = table
     turned = np.asfortranarray(x)
     turned.flags.writeable = False
-    found = standardized(turned, *moments(turned, weight))
-    assert found.dtype == np.float32
-    assert found.flags.c_contiguous
-    np.testing.assert_allclose(np.average(found, axis=0, weights=weight), 0, atol=1e-4)
+    result = standardized(turned, *moments(turned, weight))
+    assert result.dtype == np.float32
+    assert result.flags.c_contiguous
+    np.testing.assert_allclose(np.average(result, axis=0, weights=weight), 0, atol=1e-4)
     np.testing.assert_array_equal(turned, x)
 
 
@@ -83,10 +83,10 @@ def test_moments_are_taken_in_double_precision(dtype):
     np.testing.assert_allclose(scale, [1, 0.5, 0.5])
 
 
-def test_one_hot():
-    found = one_hot(np.array([2, 0, 2]), 4)
-    assert found.dtype == np.float32
-    assert found.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
+def test_a_class_becomes_a_row_with_a_single_one():
+    result = one_hot(np.array([2, 0, 2]), 4)
+    assert result.dtype == np.float32
+    assert result.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0]]
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.25, 0.5])

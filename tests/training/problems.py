@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import numpy as np
+import torch
 
 from opgrow import Block, Layer, OperatorSet
 from opgrow.growth.engine import NativeEngine
@@ -16,7 +17,7 @@ from opgrow.training.native import NativeTrainer
 from opgrow.training.reference import ReferenceTrainer
 from opgrow.training.settings import TuningSettings
 from opgrow.training.train import Training
-from tests.networks import with_random_parameters
+from tests.networks import as_modules, with_random_parameters
 
 TRAINERS = {"native": NativeTrainer, "reference": ReferenceTrainer}
 HARMONIC = OperatorSet("harmonic", "sum", "tanh")
@@ -44,6 +45,20 @@ def network(sets, n_inputs=5, n_frozen=2, n_outputs=3, seed=0, head_set=None, wi
     if head_set is not None:
         head = Block(n_frozen + n_inputs, n_outputs, head_set, norm=None)
     return with_random_parameters(layers, head, seed)
+
+
+def well_conditioned(sets, rows, **shape):
+    """Whether no neuron is nearly constant, which a batch norm would blow up, or ruled by one row."""
+    layers, _ = as_modules(*network(sets, n_inputs=rows.x.shape[1], **shape))
+    x = torch.from_numpy(rows.x).double()
+    for layer in layers:
+        raws = torch.cat([block.double().features(x) for block in layer.blocks], dim=1)
+        spread = raws.std(dim=0)
+        standard = (raws - raws.mean(dim=0)) / spread.clamp_min(1e-30)
+        if (spread < 0.01 * (raws.abs().max(dim=0).values + 0.1)).any() or standard.abs().max() > 5:
+            return False
+        x = layer.double().train()(x).detach()
+    return True
 
 
 def training_of(

@@ -62,7 +62,7 @@ def nothing(*arguments):
 def train(
     members,
     rows,
-    given,
+    tuning,
     start=None,
     criterion="loss",
     seed=7,
@@ -80,13 +80,13 @@ def train(
             if ended():
                 yield None
                 continue
-            candidates = candidates_of(group, start, given.dropout)
+            candidates = candidates_of(group, start, tuning.dropout)
             training = Training(
-                NativeEngine(given.n_threads).trainer(candidates, rows, given, criterion),
+                NativeEngine(tuning.n_threads).trainer(candidates, rows, tuning, criterion),
                 candidates,
                 rows,
                 validation or rows,
-                given,
+                tuning,
                 criterion,
                 np.random.default_rng(seed),
                 exact=False,
@@ -111,10 +111,10 @@ def untrained(member, start):
     return shape, shape.flatten([Layer([block])], head)
 
 
-def follow(member, start, rows, given, validation=None, seed=7):
+def follow(member, start, rows, tuning, validation=None, seed=7):
     """The same in double precision."""
     block, head, _ = modules_of(member, start)
-    return plain_training([Layer([block])], head, rows, given, validation, seed, exact=False)
+    return plain_training([Layer([block])], head, rows, tuning, validation, seed, exact=False)
 
 
 def squared_error(outputs, target):
@@ -152,18 +152,18 @@ PAIRS = [
 def test_a_candidate_takes_the_steps_of_double_precision(member, custom):
     rows, start = data(), start_for(data())
     loss = "cross_entropy" if member.head is None else "mse"
-    given = settings(epochs=(2,), loss=CUSTOM[loss] if custom else loss, weight_decay=0.01, max_norm=1.2)
-    wanted = follow(member, start, rows, given, seed=2)
-    trained, [outcome] = train([member], rows, given, seed=2)
+    tuning = settings(epochs=(2,), loss=CUSTOM[loss] if custom else loss, weight_decay=0.01, max_norm=1.2)
+    expected = follow(member, start, rows, tuning, seed=2)
+    trained, [outcome] = train([member], rows, tuning, seed=2)
     assert (outcome.best_epoch, outcome.epochs, outcome.skipped_batches) == (2, 2, 0)
-    assert wanted.best_epoch == 2
-    moved = np.abs(wanted.theta - untrained(member, start)[1])
-    assert wanted.clear.mean() > 0.2
-    assert np.median(moved[wanted.clear]) > 0.003  # six steps of 0.002
-    found = parameters_of(trained, 2)
-    np.testing.assert_allclose(found[wanted.clear], wanted.theta[wanted.clear], atol=3e-6)
+    assert expected.best_epoch == 2
+    moved = np.abs(expected.theta - untrained(member, start)[1])
+    assert expected.clear.mean() > 0.2
+    assert np.median(moved[expected.clear]) > 0.003  # six steps of 0.002
+    actual = parameters_of(trained, 2)
+    np.testing.assert_allclose(actual[expected.clear], expected.theta[expected.clear], atol=3e-6)
     # All parameters together, those included that only rounding moves.
-    assert outcome.score.value == pytest.approx(wanted.scores[-1], rel=1e-4)
+    assert outcome.score.value == pytest.approx(expected.scores[-1], rel=1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 31, 150, 700])
@@ -188,8 +188,8 @@ def test_statistics_and_scores_are_those_of_the_networks(trainer, n):
             if n > 1:  # one row is a constant; divided by its deviation, rounding is all there is
                 features = np.concatenate([rows.accepted, block.outputs(rows.x)], axis=1)
                 outputs = head.outputs(features).astype(np.float32)
-                wanted = evaluate("brier", "mse", outputs, rows.target, rows.weight)
-                assert (values[k], losses[k]) == pytest.approx((wanted.value, wanted.loss), rel=1e-3)
+                expected = evaluate("brier", "mse", outputs, rows.target, rows.weight)
+                assert (values[k], losses[k]) == pytest.approx((expected.value, expected.loss), rel=1e-3)
 
 
 # --- what is kept ---
@@ -202,19 +202,19 @@ def test_statistics_and_scores_are_those_of_the_networks(trainer, n):
 )
 def test_the_state_that_is_kept_has_the_score_that_is_told(member, held, criterion):
     rows, validation, seen = data(n=90), data(n=55, seed=1) if held else None, []
-    given = settings(learning_rates=(0.03, 0.003), epochs=(9, 4), dropout=0.2)
+    tuning = settings(learning_rates=(0.03, 0.003), epochs=(9, 4), dropout=0.2)
     trained, [outcome] = train(
-        [member], rows, given, None, criterion, 7, validation, results=lambda *found: seen.append(found)
+        [member], rows, tuning, None, criterion, 7, validation, results=lambda *actual: seen.append(actual)
     )
     assert outcome.epochs == 13
     assert 0 < outcome.best_epoch <= 13
-    [(training, found)] = seen
+    [(training, actual)] = seen
     training.trainer.use_best()
     scored = validation or rows
     told = outcome.score.value, outcome.score.loss
-    assert told == pytest.approx(score(training.trainer, found.moments, scored)[:, 0], rel=1e-6)
+    assert told == pytest.approx(score(training.trainer, actual.moments, scored)[:, 0], rel=1e-6)
     block, head = trained.block, trained.head
-    block.norm.mean, block.norm.variance = found.moments[:, 0]
+    block.norm.mean, block.norm.variance = actual.moments[:, 0]
     features = np.concatenate([scored.accepted, block.outputs(scored.x)], axis=1)
     outputs = head.outputs(features).astype(np.float32)
     now = evaluate(criterion, "mse", outputs, scored.target, scored.weight)
@@ -229,8 +229,8 @@ def test_the_best_of_all_epochs_is_kept():
     rows, validation = data(n=60), data(n=40, seed=1)
     outcomes = []
     for epochs in range(25):
-        given = settings(learning_rates=(0.1,), epochs=(epochs,))
-        outcomes += train([Member(HARMONIC)], rows, given, validation=validation)[1]
+        tuning = settings(learning_rates=(0.1,), epochs=(epochs,))
+        outcomes += train([Member(HARMONIC)], rows, tuning, validation=validation)[1]
     values = [outcome.score.value for outcome in outcomes]
     assert (np.diff(values) <= 0).all()
     best = values.index(min(values))
@@ -255,13 +255,13 @@ def test_without_epochs_the_start_is_kept(held):
 @pytest.mark.parametrize("held", [False, True])
 def test_patience_ends_a_learning_rate_that_no_longer_helps(held, loss):
     rows, validation = data(), data(n=30, seed=1) if held else None
-    given = {"loss": squared_error if loss == "custom" else loss}
-    hopeless = given | {"learning_rates": (1e3, 1e4), "epochs": (20, 20)}
+    tuning = {"loss": squared_error if loss == "custom" else loss}
+    hopeless = tuning | {"learning_rates": (1e3, 1e4), "epochs": (20, 20)}
     _, [outcome] = train([Member(HARMONIC)], rows, settings(patience=3, **hopeless), validation=validation)
     assert (outcome.best_epoch, outcome.epochs) == (0, 6)
     _, [patient] = train([Member(HARMONIC)], rows, settings(**hopeless), validation=validation)
     assert (patient.best_epoch, patient.epochs) == (0, 40)
-    helpful = given | {"learning_rates": (1e-4,), "epochs": (12,)}
+    helpful = tuning | {"learning_rates": (1e-4,), "epochs": (12,)}
     _, [outcome] = train([Member(HARMONIC)], rows, settings(patience=3, **helpful))
     assert (outcome.best_epoch, outcome.epochs) == (12, 12)
 
@@ -279,8 +279,8 @@ def huge(n=40):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_a_candidate_that_is_not_finite_never_wins(criterion, loss):
     members = [Member(OVERFLOWING), Member(PERCEPTRON), Member(OVERFLOWING)]
-    given = settings(loss=squared_error if loss == "custom" else loss, epochs=(3,))
-    trained, outcomes = train(members, huge(), given, criterion=criterion)
+    tuning = settings(loss=squared_error if loss == "custom" else loss, epochs=(3,))
+    trained, outcomes = train(members, huge(), tuning, criterion=criterion)
     assert trained.outcome is outcomes[1]
     assert np.isfinite(trained.outcome.score.value)
     assert np.isnan([outcomes[0].score.value, outcomes[2].score.value]).all()
@@ -291,11 +291,11 @@ def test_a_candidate_that_is_not_finite_never_wins(criterion, loss):
 @pytest.mark.parametrize("loss", ["mse", "custom"])
 def test_no_finite_candidate_is_an_error_that_says_so(loss):
     reported = []
-    given = settings(loss=squared_error if loss == "custom" else loss)
+    tuning = settings(loss=squared_error if loss == "custom" else loss)
     with pytest.raises(
         FloatingPointError, match="^none of the 2 candidates had a finite score; .*scale"
     ) as e:
-        train([Member(OVERFLOWING)] * 2, huge(), given, report=reported.append)
+        train([Member(OVERFLOWING)] * 2, huge(), tuning, report=reported.append)
     assert "\n" not in str(e.value)
     assert len(reported) == 2
 
@@ -304,20 +304,20 @@ def test_no_finite_candidate_is_an_error_that_says_so(loss):
 def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss):
     rows, held = data(n=60), data(n=50, seed=1)
     rows.target[5] = np.inf
-    given = settings(
+    tuning = settings(
         loss=squared_error if loss == "custom" else loss,
         epochs=(4,),
         learning_rates=(0.01,),
         weight_decay=0.1,
     )
     member, start = Member(HARMONIC, HARMONIC), start_for(rows)
-    trained, [outcome] = train([member], rows, given, validation=held)
+    trained, [outcome] = train([member], rows, tuning, validation=held)
     assert outcome.skipped_batches == 4  # one of the three batches of every epoch
     assert outcome.best_epoch == 4
-    wanted = follow(member, start, rows, given, held)
-    assert (wanted.skipped, wanted.best_epoch) == (4, 4)
-    found = parameters_of(trained, 2)
-    np.testing.assert_allclose(found[wanted.clear], wanted.theta[wanted.clear], atol=1e-4)
+    expected = follow(member, start, rows, tuning, held)
+    assert (expected.skipped, expected.best_epoch) == (4, 4)
+    actual = parameters_of(trained, 2)
+    np.testing.assert_allclose(actual[expected.clear], expected.theta[expected.clear], atol=1e-4)
 
 
 def test_a_candidate_that_sits_a_step_out_does_not_move():
@@ -326,8 +326,8 @@ def test_a_candidate_that_sits_a_step_out_does_not_move():
         rows, held = data(n=60), data(n=50, seed=1)
         rows.x[5] = 1e3
         members = [Member(OperatorSet("multiplication", "sum", "fragile")), Member(HARMONIC)]
-        given = settings(epochs=(5,), learning_rates=(0.01,), weight_decay=0.3, batch_size=60)
-        _, [still, moving] = train(members, rows, given, validation=held)
+        tuning = settings(epochs=(5,), learning_rates=(0.01,), weight_decay=0.3, batch_size=60)
+        _, [still, moving] = train(members, rows, tuning, validation=held)
         _, [start, _] = train(members, rows, settings(learning_rates=(), epochs=()), validation=held)
         assert (still.best_epoch, still.skipped_batches, still.score) == (0, 5, start.score)
         assert (moving.best_epoch, moving.skipped_batches) == (5, 0)
@@ -377,8 +377,8 @@ def test_threads_change_nothing(held):
             reported.append(outcome)
             threads.add(threading.current_thread())
 
-        given = settings(n_threads=n_threads, dropout=0.1, epochs=(3,))
-        trained, outcomes = train(members, rows, given, validation=validation, report=report)
+        tuning = settings(n_threads=n_threads, dropout=0.1, epochs=(3,))
+        trained, outcomes = train(members, rows, tuning, validation=validation, report=report)
         assert [outcome.member for outcome in outcomes] == members
         assert reported == outcomes
         assert threads == {threading.current_thread()}
@@ -403,8 +403,8 @@ def test_a_candidate_does_not_depend_on_the_others():
 
 def test_the_seed_counts_and_so_does_dropout():
     rows, member = data(), [Member(HARMONIC)]
-    given = settings(epochs=(3,), learning_rates=(0.01,))
-    scores = [train(member, rows, given, seed=seed)[1][0].score for seed in (1, 1, 2)]
+    tuning = settings(epochs=(3,), learning_rates=(0.01,))
+    scores = [train(member, rows, tuning, seed=seed)[1][0].score for seed in (1, 1, 2)]
     assert scores[0] == scores[1] != scores[2]
     for name in ("dropout", "input_dropout"):
         dropped = settings(epochs=(3,), learning_rates=(0.01,), **{name: 0.3})
@@ -474,7 +474,7 @@ class FileLike(Draft):
 @pytest.mark.parametrize("loss", ["mse", squared_error], ids=["native", "reference"])
 def test_a_population_that_was_cut_off_goes_on_to_the_same_bits(loss):
     rows, held, members = data(), data(n=40, seed=1), [Member(s) for s in HIDDENS[:5]]
-    given = settings(
+    tuning = settings(
         loss=loss, learning_rates=(0.1, 0.01), epochs=(3, 2), patience=1, dropout=0.2, input_dropout=0.1
     )
 
@@ -482,7 +482,7 @@ def test_a_population_that_was_cut_off_goes_on_to_the_same_bits(loss):
         return train(
             members,
             rows,
-            given,
+            tuning,
             validation=held,
             group_size=2,
             draft=draft,
@@ -544,8 +544,8 @@ def test_the_reference_scores_like_the_engine(held, loss, criterion):
         for function in (loss, CUSTOM[loss]):
             # A custom loss has no name that says how outputs become probabilities but as logits.
             judged = "loss" if function is squared_error or loss == "mse" else criterion
-            given = settings(loss=function, batch_size=50, epochs=(5,), weight_decay=0.01, max_norm=1.2)
-            results.append(train(group, rows, given, criterion=judged, validation=validation))
+            tuning = settings(loss=function, batch_size=50, epochs=(5,), weight_decay=0.01, max_norm=1.2)
+            results.append(train(group, rows, tuning, criterion=judged, validation=validation))
         (compiled, first), (batched, second) = results
         for a, b in zip(first, second, strict=True):
             assert b.member == a.member
@@ -566,9 +566,9 @@ def test_statistics_of_batches_make_those_of_all_rows(trainer):
     made = TRAINERS[trainer](candidates, rows, settings(batch_size=5), "loss")
     made.epoch(np.full(2, 1e-30), np.random.default_rng(0))
     exact = statistics(made, candidates, rows)
-    found = made.batch_moments()
-    np.testing.assert_allclose(found[0], exact[0], atol=1e-5)
-    np.testing.assert_allclose(found[1], exact[1], rtol=1e-4)
+    actual = made.batch_moments()
+    np.testing.assert_allclose(actual[0], exact[0], atol=1e-5)
+    np.testing.assert_allclose(actual[1], exact[1], rtol=1e-4)
 
 
 def test_both_trainers_choose_the_same_operators_on_a_clear_problem():
@@ -583,8 +583,8 @@ def test_both_trainers_choose_the_same_operators_on_a_clear_problem():
     members = [Member(OperatorSet(nodal, "sum", "identity")) for nodal in ("multiplication", "harmonic")]
     start = draw_start(1, 12, 0, 1, 3.0, np.random.default_rng(0))
     for loss in ("mse", squared_error):
-        given = settings(loss=loss, learning_rates=(0.01,), epochs=(30,))
-        trained, outcomes = train(members, train_rows, given, start, validation=held)
+        tuning = settings(loss=loss, learning_rates=(0.01,), epochs=(30,))
+        trained, outcomes = train(members, train_rows, tuning, start, validation=held)
         assert trained.outcome.member == members[1]
         assert outcomes[1].score.value < 0.1 * outcomes[0].score.value
 
@@ -610,9 +610,9 @@ def test_custom_operators_are_trained(twins):
         return OperatorSet(*(twins.get(name, name) for name in (s.nodal, s.pool, s.activation)))
 
     theirs = [Member(built_in(m.hidden), built_in(m.head)) for m in members]
-    given = {"epochs": (3,), "learning_rates": (0.01,), "batch_size": 60}
-    trained, outcomes = train(members, rows, settings(**given))
-    compiled, known = train(theirs, rows, settings(**given))
+    tuning = {"epochs": (3,), "learning_rates": (0.01,), "batch_size": 60}
+    trained, outcomes = train(members, rows, settings(**tuning))
+    compiled, known = train(theirs, rows, settings(**tuning))
     for a, b in zip(outcomes, known, strict=True):
         assert a.best_epoch == 3
         assert a.score.value == pytest.approx(b.score.value, rel=1e-3)
@@ -620,7 +620,7 @@ def test_custom_operators_are_trained(twins):
     assert trained.block.operator_set == members[best].hidden
     assert trained.head.operator_set == members[best].head
     assert best == known.index(compiled.outcome)
-    _, linear = train([Member(own), Member(mixed)], rows, settings(**given))
+    _, linear = train([Member(own), Member(mixed)], rows, settings(**tuning))
     assert all(outcome.best_epoch == 3 for outcome in linear)
 
 
@@ -628,39 +628,39 @@ def test_one_custom_operator_takes_its_group_along(twins):
     """Who trains a candidate does not matter: all see the same batches."""
     rows, own = data(), OperatorSet("wave", "sum", "tanh")
     members = [Member(PERCEPTRON), Member(own), Member(HARMONIC)]
-    given = settings(epochs=(3,), learning_rates=(0.01,), dropout=0.2)
+    tuning = settings(epochs=(3,), learning_rates=(0.01,), dropout=0.2)
     kinds = {}
     for group_size in (3, 1):
         trainers = kinds[group_size] = []
         _, outcomes = train(
             members,
             rows,
-            given,
+            tuning,
             group_size=group_size,
             results=lambda training, trained, trainers=trainers: trainers.append(type(training.trainer)),
         )
         assert outcomes[1].score.value == pytest.approx(outcomes[2].score.value, rel=1e-4)
-        _, [alone] = train(members[:1], rows, given)
+        _, [alone] = train(members[:1], rows, tuning)
         assert outcomes[0].score.value == pytest.approx(alone.score.value, rel=1e-4)
     assert kinds == {3: [ReferenceTrainer], 1: [NativeTrainer, ReferenceTrainer, NativeTrainer]}
 
 
 def test_a_custom_optimizer_trains():
     rows, members = data(), [Member(s, HARMONIC) for s in HIDDENS]
-    given = {"loss": squared_error, "weight_decay": 0.01, "epochs": (3,)}
-    named = train(members, rows, settings(**given))[1]
+    tuning = {"loss": squared_error, "weight_decay": 0.01, "epochs": (3,)}
+    named = train(members, rows, settings(**tuning))[1]
     adam = train(
-        members, rows, settings(optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **given)
+        members, rows, settings(optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **tuning)
     )[1]
     for a, b in zip(adam, named, strict=True):
         assert a.score.value == pytest.approx(b.score.value, rel=1e-5)
     gradient = train(
-        members, rows, settings(optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **given)
+        members, rows, settings(optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **tuning)
     )[1]
     assert all(a.score != b.score for a, b in zip(gradient, named, strict=True))
-    given["learning_rates"] = (0.05,)
+    tuning["learning_rates"] = (0.05,)
     quicker = train(
-        members, rows, settings(optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **given)
+        members, rows, settings(optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **tuning)
     )[1]
     assert all(outcome.best_epoch > 0 for outcome in quicker)
 
@@ -668,9 +668,9 @@ def test_a_custom_optimizer_trains():
 @pytest.mark.parametrize("head", [None, HARMONIC], ids=str)
 def test_groups_of_candidates_change_nothing(head):
     rows, members = data(n=300), [Member(s, head) for s in HIDDENS]
-    given = settings(loss=squared_error, dropout=0.2, input_dropout=0.1, epochs=(3,))
-    whole, first = train(members, rows, given)
-    parts, second = train(members, rows, given, group_size=2)
+    tuning = settings(loss=squared_error, dropout=0.2, input_dropout=0.1, epochs=(3,))
+    whole, first = train(members, rows, tuning)
+    parts, second = train(members, rows, tuning, group_size=2)
     for a, b in zip(first, second, strict=True):
         assert (a.member, a.best_epoch, a.epochs) == (b.member, b.best_epoch, b.epochs)
         assert b.score.value == pytest.approx(a.score.value, rel=1e-5)

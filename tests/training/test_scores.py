@@ -73,7 +73,7 @@ def test_improvement_over_zero():
     assert Score(NAN, 0).improvement_over(Score(0.5, 0)) == -INF
 
 
-def test_perfect():
+def test_a_score_is_perfect_if_none_can_be_better():
     assert Score(1.0, 0.3, True).perfect
     assert Score(0.0, 0.0).perfect
     assert not Score(0.999, 0.0, True).perfect
@@ -94,33 +94,33 @@ def test_a_target_is_reached_from_the_side_of_the_worse():
 
 def test_accuracy_is_scikit_learns(classified):
     outputs, target, labels, weight = classified
-    found = evaluate("accuracy", "cross_entropy", outputs, target, weight)
-    assert found.higher_is_better
-    assert found.value == pytest.approx(accuracy_score(labels, outputs.argmax(axis=1), sample_weight=weight))
+    actual = evaluate("accuracy", "cross_entropy", outputs, target, weight)
+    assert actual.higher_is_better
+    assert actual.value == pytest.approx(accuracy_score(labels, outputs.argmax(axis=1), sample_weight=weight))
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_cross_entropy_is_scikit_learns(classified, criterion):
     outputs, target, labels, weight = classified
-    found = evaluate(criterion, "cross_entropy", outputs, target, weight)
+    actual = evaluate(criterion, "cross_entropy", outputs, target, weight)
     wanted = log_loss(labels, special.softmax(outputs.astype(np.float64), axis=1), sample_weight=weight)
-    assert found.loss == pytest.approx(wanted, rel=1e-5)
+    assert actual.loss == pytest.approx(wanted, rel=1e-5)
     if criterion == "loss":
-        assert found.value == found.loss
+        assert actual.value == actual.loss
 
 
 def test_mean_squared_error_is_scikit_learns(classified):
     outputs, target, _, weight = classified
-    found = evaluate("loss", "mse", outputs, target, weight)
-    assert found.value == pytest.approx(mean_squared_error(target, outputs, sample_weight=weight), rel=1e-5)
+    actual = evaluate("loss", "mse", outputs, target, weight)
+    assert actual.value == pytest.approx(mean_squared_error(target, outputs, sample_weight=weight), rel=1e-5)
 
 
 def test_brier_is_the_squared_distance_of_probabilities(classified):
     outputs, target, _, weight = classified
-    found = evaluate("brier", "cross_entropy", outputs, target, weight)
+    actual = evaluate("brier", "cross_entropy", outputs, target, weight)
     distance = ((special.softmax(outputs.astype(np.float64), axis=1) - target) ** 2).sum(axis=1)
-    assert found.value == pytest.approx(np.average(distance, weights=weight), rel=1e-6)
-    assert not found.higher_is_better
+    assert actual.value == pytest.approx(np.average(distance, weights=weight), rel=1e-6)
+    assert not actual.higher_is_better
 
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
@@ -137,20 +137,20 @@ def test_torch_and_numpy_losses_agree(classified, loss):
 def test_outputs_that_are_not_finite_score_badly(classified, criterion, bad):
     outputs, target, _, weight = classified
     outputs[3, 1] = bad
-    found = evaluate(criterion, "cross_entropy", outputs, target, weight)
-    assert not found.better_than(Score(0.0, 100.0, CRITERIA[criterion]))
-    assert not found.better_than(None)
+    actual = evaluate(criterion, "cross_entropy", outputs, target, weight)
+    assert not actual.better_than(Score(0.0, 100.0, CRITERIA[criterion]))
+    assert not actual.better_than(None)
 
 
 @pytest.mark.parametrize("loss", ["mse", "cross_entropy", lambda outputs, target: outputs[:, 0]])
 def test_probabilities_are_probabilities(loss):
     rng = np.random.default_rng(0)
     outputs = np.concatenate([rng.normal(size=(50, 3)), -np.ones((1, 3)), np.eye(3) * 1e4, np.zeros((1, 3))])
-    found = probabilities(loss, outputs.astype(np.float32))
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    actual = probabilities(loss, outputs.astype(np.float32))
+    assert (actual >= 0).all()
+    np.testing.assert_allclose(actual.sum(axis=1), 1, rtol=1e-12)
     if loss != "mse":
-        np.testing.assert_allclose(found, special.softmax(outputs.astype(np.float32).astype(float), axis=1))
+        np.testing.assert_allclose(actual, special.softmax(outputs.astype(np.float32).astype(float), axis=1))
 
 
 def test_least_squares_outputs_between_0_and_1_that_sum_to_1_are_the_probabilities():
@@ -166,16 +166,16 @@ def test_the_largest_output_is_the_most_probable_class_however_far_from_0_and_1(
     # Above 1, below 0, and what clipping at 0 and 1 would make equal.
     made = np.array([[1.1, 1.2, 0, 0], [-3, -1, -2, -4], [0, 0, -1, -1], [2e38, 3e38, 3.3e38, 1]], np.float32)
     outputs = np.concatenate([outputs, made, outputs + 1, outputs - 1])
-    found = probabilities(loss, outputs)
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
-    at_its_best = np.take_along_axis(found, outputs.argmax(axis=1)[:, None], axis=1)[:, 0]
-    assert (at_its_best == found.max(axis=1)).all()
+    actual = probabilities(loss, outputs)
+    np.testing.assert_allclose(actual.sum(axis=1), 1, rtol=1e-12)
+    at_its_best = np.take_along_axis(actual, outputs.argmax(axis=1)[:, None], axis=1)[:, 0]
+    assert (at_its_best == actual.max(axis=1)).all()
     if loss == "mse":  # a softmax of logits that differ by less than 1e-16 is a tie
         told_apart = (outputs > 0).any(axis=1)
-        assert (found.argmax(axis=1) == outputs.argmax(axis=1))[told_apart].all()
+        assert (actual.argmax(axis=1) == outputs.argmax(axis=1))[told_apart].all()
         inside = ((outputs >= 0) & (outputs <= 1)).all(axis=1) & (outputs.max(axis=1) > 0)
         kept = outputs[inside].astype(float)
-        np.testing.assert_allclose(found[inside], kept / kept.sum(axis=1, keepdims=True))
+        np.testing.assert_allclose(actual[inside], kept / kept.sum(axis=1, keepdims=True))
 
 
 def test_temperature_minimises_the_cross_entropy(classified):
@@ -186,9 +186,9 @@ def test_temperature_minimises_the_cross_entropy(classified):
         return log_loss(labels, special.softmax(outputs.astype(float) * factor, axis=1), sample_weight=weight)
 
     best = optimize.minimize_scalar(cost, bounds=(0.4, 50), method="bounded")
-    found = temperature(outputs, target, weight)
-    assert cost(found) <= best.fun + 1e-6
-    assert found == pytest.approx(best.x, rel=2e-3)
+    actual = temperature(outputs, target, weight)
+    assert cost(actual) <= best.fun + 1e-6
+    assert actual == pytest.approx(best.x, rel=2e-3)
 
 
 def test_custom_losses_return_one_value_a_row(classified):
@@ -197,8 +197,8 @@ def test_custom_losses_return_one_value_a_row(classified):
     def absolute(outputs, target):
         return (outputs - target).abs().sum(dim=1)
 
-    found = evaluate("loss", absolute, outputs, target, weight)
-    assert found.value == pytest.approx(
+    actual = evaluate("loss", absolute, outputs, target, weight)
+    assert actual.value == pytest.approx(
         np.average(np.abs(outputs - target).sum(axis=1), weights=weight), rel=1e-5
     )
     for bad in (lambda o, t: (o - t).abs(), lambda o, t: (o - t).mean(), lambda o, t: 1.0):
@@ -206,7 +206,7 @@ def test_custom_losses_return_one_value_a_row(classified):
             row_losses(bad, torch.from_numpy(outputs), torch.from_numpy(target))
 
 
-def test_unknown_names():
+def test_unknown_losses_and_criteria_are_refused():
     outputs, weight = np.zeros((2, 2), np.float32), np.ones(2, np.float32)
     with pytest.raises(ValueError, match="criterion"):
         evaluate("nope", "mse", outputs, outputs, weight)

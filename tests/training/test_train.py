@@ -80,20 +80,22 @@ def bits(trained):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_a_training_is_that_of_double_precision(trainer, exact, held):
     rows, scored = data(n=130), data(n=70, seed=1) if held else None
-    given = settings(
+    tuning = settings(
         learning_rates=(0.004, 0.001), epochs=(4, 3), dropout=0.2, weight_decay=0.01, max_norm=1.3
     )
     for sets in ([[HARMONIC]], [[HARMONIC, PERCEPTRON], [HARMONIC]]):
         layers, head = network(sets)
-        wanted = plain_training(layers, head, rows, given, scored, seed=3, exact=exact)
-        trained = train(training_of([(layers, head)], rows, given, scored, 3, exact=exact, trainer=trainer))
+        expected = plain_training(layers, head, rows, tuning, scored, seed=3, exact=exact)
+        trained = train(training_of([(layers, head)], rows, tuning, scored, 3, exact=exact, trainer=trainer))
         [outcome] = trained.outcomes
         assert [outcome.start.value, *(epoch.score.value for epoch in outcome.curve)] == pytest.approx(
-            wanted.scores, rel=1e-5
+            expected.scores, rel=1e-5
         )
-        assert [epoch.train_loss for epoch in outcome.curve] == pytest.approx(wanted.losses, rel=1e-5)
-        assert outcome.best_epoch == wanted.best_epoch
-        np.testing.assert_allclose(trained.theta[0][wanted.clear], wanted.theta[wanted.clear], atol=2e-5)
+        assert [epoch.train_loss for epoch in outcome.curve] == pytest.approx(expected.losses, rel=1e-5)
+        assert outcome.best_epoch == expected.best_epoch
+        np.testing.assert_allclose(
+            trained.theta[0][expected.clear], expected.theta[expected.clear], atol=2e-5
+        )
 
 
 @pytest.mark.parametrize("criterion", ["loss", "accuracy", "brier"])
@@ -101,27 +103,27 @@ def test_a_training_is_that_of_double_precision(trainer, exact, held):
 def test_the_trained_network_has_the_best_score_of_the_curve(criterion, held):
     rows = data(n=120)
     validation = data(n=60, seed=1) if held else None
-    layers, head, found = run(TWO_LAYERS, rows, criterion, validation, epochs=(12,))
+    layers, head, actual = run(TWO_LAYERS, rows, criterion, validation, epochs=(12,))
     scored = validation or rows
     now = evaluate(criterion, "cross_entropy", outputs_of(layers, head, scored), scored.target, scored.weight)
-    assert now.value == pytest.approx(found.best.value, rel=1e-4, abs=1e-6)
-    assert now.loss == pytest.approx(found.best.loss, rel=1e-4)
-    scores = [found.start, *(epoch.score for epoch in found.curve)]
-    assert found.best == scores[found.best_epoch]
-    assert not any(score.better_than(found.best) for score in scores)
-    assert found.best_epoch > 0
+    assert now.value == pytest.approx(actual.best.value, rel=1e-4, abs=1e-6)
+    assert now.loss == pytest.approx(actual.best.loss, rel=1e-4)
+    scores = [actual.start, *(epoch.score for epoch in actual.curve)]
+    assert actual.best == scores[actual.best_epoch]
+    assert not any(score.better_than(actual.best) for score in scores)
+    assert actual.best_epoch > 0
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "mse", squared_error])
 def test_a_huge_learning_rate_leaves_the_start(loss):
     rows = data(n=100)
     layers, head, _ = run([[HARMONIC]], rows, epochs=(40,), loss=loss)
-    given = settings(loss=loss, learning_rates=(1e3,), epochs=(3,))
-    training = training_of([(layers, head)], rows, given)
+    tuning = settings(loss=loss, learning_rates=(1e3,), epochs=(3,))
+    training = training_of([(layers, head)], rows, tuning)
     trained = train(training)
-    [found] = trained.outcomes
-    assert found.best_epoch == 0
-    assert found.best == found.start
+    [actual] = trained.outcomes
+    assert actual.best_epoch == 0
+    assert actual.best == actual.start
     np.testing.assert_array_equal(trained.theta, training.candidates.theta)
     np.testing.assert_allclose(trained.moments, training.candidates.moments, rtol=1e-5, atol=1e-6)
 
@@ -130,8 +132,8 @@ def test_a_huge_learning_rate_leaves_the_start(loss):
 @pytest.mark.parametrize("operator_set", [HARMONIC, OperatorSet("dog", "correlation1", "relu")], ids=str)
 def test_statistics_are_those_of_the_whole_training_set(operator_set, loss):
     rows = data(n=130)
-    layers, _, found = run([[operator_set], [PERCEPTRON]], rows, validation=data(n=50, seed=1), loss=loss)
-    assert found.best_epoch > 0
+    layers, _, actual = run([[operator_set], [PERCEPTRON]], rows, validation=data(n=50, seed=1), loss=loss)
+    assert actual.best_epoch > 0
     x = rows.x
     for layer in layers:
         for block in layer:
@@ -158,26 +160,26 @@ def test_variances_beyond_single_precision_are_not_numbers():
 
 def test_scores_are_taken_on_validation_data():
     rows, held = data(n=80), data(n=40, seed=1)
-    layers, head, found = run([[HARMONIC]], rows, validation=held, epochs=(0,))
+    layers, head, actual = run([[HARMONIC]], rows, validation=held, epochs=(0,))
     start = evaluate("loss", "cross_entropy", outputs_of(layers, head, held), held.target, held.weight)
-    assert found.start.value == pytest.approx(start.value, rel=1e-5)
+    assert actual.start.value == pytest.approx(start.value, rel=1e-5)
     other = evaluate("loss", "cross_entropy", outputs_of(layers, head, rows), rows.target, rows.weight)
-    assert found.start.value != pytest.approx(other.value, rel=1e-3)
+    assert actual.start.value != pytest.approx(other.value, rel=1e-3)
 
 
 def test_the_schedule_is_followed_and_every_epoch_reported():
     seen = []
-    *_, found = run([[HARMONIC]], data(), learning_rates=(0.1, 0.01), epochs=(2, 3), on_epoch=seen.append)
-    assert [epoch.learning_rate for epoch in found.curve] == [0.1, 0.1, 0.01, 0.01, 0.01]
-    assert [epoch.number for epoch in found.curve] == [1, 2, 3, 4, 5]
-    assert seen == found.curve
+    *_, actual = run([[HARMONIC]], data(), learning_rates=(0.1, 0.01), epochs=(2, 3), on_epoch=seen.append)
+    assert [epoch.learning_rate for epoch in actual.curve] == [0.1, 0.1, 0.01, 0.01, 0.01]
+    assert [epoch.number for epoch in actual.curve] == [1, 2, 3, 4, 5]
+    assert seen == actual.curve
 
 
 def test_epochs_at_a_rate_of_zero_are_left_out():
-    *_, found = run([[HARMONIC]], data(), learning_rates=(0.0, 0.01), epochs=(3, 2))
-    assert [epoch.learning_rate for epoch in found.curve] == [0.01, 0.01]
+    *_, actual = run([[HARMONIC]], data(), learning_rates=(0.0, 0.01), epochs=(3, 2))
+    assert [epoch.learning_rate for epoch in actual.curve] == [0.01, 0.01]
     *_, alone = run([[HARMONIC]], data(), learning_rates=(0.01,), epochs=(2,))
-    assert found == alone
+    assert actual == alone
 
 
 @pytest.mark.parametrize("loss", ["cross_entropy", cross_entropy], ids=["native", "reference"])
@@ -187,9 +189,9 @@ def test_patience_ends_a_learning_rate_that_no_longer_helps(loss):
     lengths = []
     for patience in (3, None):
         training = training_of([(layers, head)], data(), settings(patience=patience, **hopeless))
-        [found] = train(training).outcomes
-        assert found.best_epoch == 0
-        lengths.append([epoch.learning_rate for epoch in found.curve])
+        [actual] = train(training).outcomes
+        assert actual.best_epoch == 0
+        lengths.append([epoch.learning_rate for epoch in actual.curve])
     assert lengths == [[1e3] * 3 + [1e4] * 3, [1e3] * 20 + [1e4] * 20]
     *_, helped = run([[HARMONIC]], data(), learning_rates=(1e-3,), epochs=(12,), patience=3, loss=loss)
     assert helped.best_epoch == len(helped.curve) == 12
@@ -199,14 +201,14 @@ def test_patience_ends_a_learning_rate_that_no_longer_helps(loss):
 def test_batches_with_gradients_that_are_not_finite_are_skipped_and_counted(loss):
     rows, held = data(n=96), data(n=50, seed=1)
     rows.target[5] = np.inf
-    layers, head, found = run([[HARMONIC]], rows, loss=loss, batch_size=32, epochs=(4,), validation=held)
-    assert found.skipped_batches == 4  # one of the three batches of every epoch
+    layers, head, actual = run([[HARMONIC]], rows, loss=loss, batch_size=32, epochs=(4,), validation=held)
+    assert actual.skipped_batches == 4  # one of the three batches of every epoch
     assert all(np.isfinite(part.weight).all() for part in (*layers[0], head))
-    assert np.isfinite(found.best.value)
-    assert found.best_epoch > 0  # the other batches are learnt from
-    wanted = plain_training(*network([[HARMONIC]]), rows, settings(loss=loss, epochs=(4,)), held)
-    assert (wanted.skipped, wanted.best_epoch) == (4, found.best_epoch)
-    assert [epoch.score.value for epoch in found.curve] == pytest.approx(wanted.scores[1:], rel=1e-3)
+    assert np.isfinite(actual.best.value)
+    assert actual.best_epoch > 0  # the other batches are learnt from
+    expected = plain_training(*network([[HARMONIC]]), rows, settings(loss=loss, epochs=(4,)), held)
+    assert (expected.skipped, expected.best_epoch) == (4, actual.best_epoch)
+    assert [epoch.score.value for epoch in actual.curve] == pytest.approx(expected.scores[1:], rel=1e-3)
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
@@ -217,9 +219,9 @@ def test_a_listener_ends_the_training_of_all_candidates(trainer):
         seen.append(epoch)
         return epoch.number == 3
 
-    rows, given = data(), settings(epochs=(10,))
-    trained = train(training_of(ALIKE, rows, given, on_epoch=stop, trainer=trainer))
-    shorter = train(training_of(ALIKE, rows, replace(given, epochs=(3,)), trainer=trainer))
+    rows, tuning = data(), settings(epochs=(10,))
+    trained = train(training_of(ALIKE, rows, tuning, on_epoch=stop, trainer=trainer))
+    shorter = train(training_of(ALIKE, rows, replace(tuning, epochs=(3,)), trainer=trainer))
     assert bits(trained) == bits(shorter)
     assert seen == trained.outcomes[0].curve
 
@@ -227,21 +229,21 @@ def test_a_listener_ends_the_training_of_all_candidates(trainer):
 def test_the_listener_hears_of_the_first_candidate_that_trains():
     rows, held = data(n=100), data(n=60, seed=1)
     seen = []
-    given = settings(learning_rates=(0.3, 0.02), epochs=(15, 15), patience=2)
-    outcomes = train(training_of(ALIKE[::-1], rows, given, held, on_epoch=seen.append)).outcomes
+    tuning = settings(learning_rates=(0.3, 0.02), epochs=(15, 15), patience=2)
+    outcomes = train(training_of(ALIKE[::-1], rows, tuning, held, on_epoch=seen.append)).outcomes
     lengths = [len(outcome.curve) for outcome in outcomes]
     assert lengths[0] < max(lengths)  # the first one rests before the last
-    wanted = []
+    expected = []
     for number in range(1, max(lengths) + 1):
         leader = next(k for k, length in enumerate(lengths) if length >= number)
-        wanted.append(outcomes[leader].curve[number - 1])
-    assert seen == wanted
+        expected.append(outcomes[leader].curve[number - 1])
+    assert seen == expected
 
 
 def test_zero_epochs_change_nothing_but_statistics():
-    layers, head, found = run([[HARMONIC]], data(), learning_rates=(), epochs=())
+    layers, head, actual = run([[HARMONIC]], data(), learning_rates=(), epochs=())
     fresh, fresh_head = network([[HARMONIC]])
-    assert found.curve == []
+    assert actual.curve == []
     assert np.array_equal(layers[0].blocks[0].weight, fresh[0].blocks[0].weight)
     assert np.array_equal(head.weight, fresh_head.weight)
     assert not np.allclose(layers[0].blocks[0].norm.mean, fresh[0].blocks[0].norm.mean)
@@ -265,12 +267,14 @@ def test_a_custom_loss_gives_the_result_of_the_named_one(name, function):
 
 def test_a_custom_optimizer_gives_the_result_of_the_named_one():
     rows = data(n=100)
-    given = {"loss": cross_entropy, "weight_decay": 0.01, "max_norm": 1.5}
-    *_, named = run([[HARMONIC]], rows, **given)
-    *_, custom = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **given)
+    tuning = {"loss": cross_entropy, "weight_decay": 0.01, "max_norm": 1.5}
+    *_, named = run([[HARMONIC]], rows, **tuning)
+    *_, custom = run(
+        [[HARMONIC]], rows, optimizer=lambda groups: torch.optim.Adam(groups, eps=1e-7), **tuning
+    )
     for a, b in zip(named.curve, custom.curve, strict=True):
         assert a.score.value == pytest.approx(b.score.value, rel=1e-5)
-    *_, other = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **given)
+    *_, other = run([[HARMONIC]], rows, optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0), **tuning)
     assert other.curve != custom.curve
     assert other.best.value < other.start.value
 
@@ -284,8 +288,8 @@ def test_custom_operators_are_tuned():
     register_activation("swish", nn.functional.silu)
     try:
         rows = data(n=100)
-        *_, found = run([[OperatorSet("multiplication", "sum", "swish")]], rows, epochs=(10,))
-        assert found.best.value < 0.95 * found.start.value
+        *_, actual = run([[OperatorSet("multiplication", "sum", "swish")]], rows, epochs=(10,))
+        assert actual.best.value < 0.95 * actual.start.value
     finally:
         unregister("activation", "swish")
 
@@ -311,7 +315,7 @@ def test_dropout_changes_training_and_is_the_same_for_the_same_seed(loss, which)
 def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
     """To the last bit, on any number of threads, with dropouts of their own, at rest at their own times."""
     rows, held = data(n=90), data(n=70, seed=1, n_threads=n_threads)
-    given = settings(
+    tuning = settings(
         learning_rates=(0.1, 0.01),
         epochs=(8, 6),
         patience=2,
@@ -325,7 +329,7 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
         training_of(
             ALIKE,
             rows,
-            replace(given, n_threads=n_threads),
+            replace(tuning, n_threads=n_threads),
             held,
             dropouts=dropouts,
             exact=exact,
@@ -335,7 +339,7 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
     lengths = set()
     for k, (candidate, dropout) in enumerate(zip(ALIKE, dropouts, strict=True)):
         single = train(
-            training_of([candidate], rows, given, held, dropouts=[dropout], exact=exact, trainer="native")
+            training_of([candidate], rows, tuning, held, dropouts=[dropout], exact=exact, trainer="native")
         )
         assert single.theta.tobytes() == together.theta[k].tobytes()
         assert single.moments.tobytes() == together.moments[:, k].tobytes()
@@ -346,11 +350,11 @@ def test_candidates_side_by_side_are_what_each_is_alone(n_threads, exact):
 
 def test_threads_within_one_candidate_change_nothing():
     """Its statistics and scores are taken in pieces of rows."""
-    given = settings(epochs=(2,), batch_size=500)
+    tuning = settings(epochs=(2,), batch_size=500)
     results = []
     for n_threads in (1, 2):
         rows = data(n=9000, n_threads=n_threads)
-        training = training_of([network(TWO_LAYERS)], rows, replace(given, n_threads=n_threads))
+        training = training_of([network(TWO_LAYERS)], rows, replace(tuning, n_threads=n_threads))
         results.append(bits(train(training)))
     assert results[0] == results[1]
 
@@ -358,11 +362,11 @@ def test_threads_within_one_candidate_change_nothing():
 def test_the_reference_trains_candidates_side_by_side_as_each_alone():
     """But for rounding, as tensors of other sizes are multiplied in another order."""
     rows, held = data(n=90), data(n=70, seed=1)
-    given = settings(learning_rates=(0.003,), epochs=(4,), weight_decay=0.01, max_norm=1.4)
+    tuning = settings(learning_rates=(0.003,), epochs=(4,), weight_decay=0.01, max_norm=1.4)
     dropouts = [0.0, 0.3, 0.3, 0.1]
-    together = train(training_of(ALIKE, rows, given, held, dropouts=dropouts, trainer="reference"))
+    together = train(training_of(ALIKE, rows, tuning, held, dropouts=dropouts, trainer="reference"))
     for k, (candidate, dropout) in enumerate(zip(ALIKE, dropouts, strict=True)):
-        single = train(training_of([candidate], rows, given, held, dropouts=[dropout], trainer="reference"))
+        single = train(training_of([candidate], rows, tuning, held, dropouts=[dropout], trainer="reference"))
         for a, b in zip(single.outcomes[0].curve, together.outcomes[k].curve, strict=True):
             assert a.score.value == pytest.approx(b.score.value, rel=1e-4)
 
@@ -422,7 +426,7 @@ RESUMED = {
 
 def training_for_resuming(draft, trainer, exact=True, **more):
     rows, held = data(n=90), data(n=70, seed=1)
-    given = settings(
+    tuning = settings(
         learning_rates=(0.1, 0.01),
         epochs=(5, 4),
         patience=2,
@@ -433,7 +437,9 @@ def training_for_resuming(draft, trainer, exact=True, **more):
         **more,
     )
     dropouts = [0.0, 0.3, 0.3, 0.1]
-    return training_of(ALIKE, rows, given, held, dropouts=dropouts, exact=exact, draft=draft, trainer=trainer)
+    return training_of(
+        ALIKE, rows, tuning, held, dropouts=dropouts, exact=exact, draft=draft, trainer=trainer
+    )
 
 
 @pytest.mark.parametrize("how", RESUMED.values(), ids=RESUMED)
@@ -459,10 +465,10 @@ def test_a_training_that_was_finished_is_not_done_again():
 
 
 def test_a_training_that_was_ended_stays_so():
-    rows, given = data(), settings(epochs=(10,))
+    rows, tuning = data(), settings(epochs=(10,))
     first = Recalled(None)
-    stopped = train(training_of(ALIKE, rows, given, draft=first, on_epoch=lambda epoch: epoch.number == 3))
-    training = training_of(ALIKE, rows, given, draft=Recalled(first.finished))
+    stopped = train(training_of(ALIKE, rows, tuning, draft=first, on_epoch=lambda epoch: epoch.number == 3))
+    training = training_of(ALIKE, rows, tuning, draft=Recalled(first.finished))
     assert bits(train(training)) == bits(stopped)
 
 
@@ -550,9 +556,9 @@ def test_what_another_optimizer_remembers_is_refused(key, values, message):
 
 def test_rows_that_have_been_summed_are_not_held():
     """Rows that are read in chunks pass through memory."""
-    rows, given = data(), settings()
+    rows, tuning = data(), settings()
     candidates = Candidates.of_networks(ALIKE, rows.n_accepted, [0.0] * len(ALIKE))
-    trainer = NativeTrainer(candidates, rows, given, "loss")
+    trainer = NativeTrainer(candidates, rows, tuning, "loss")
     chunk = rows.training_rows()
     trainer.feature_sums(chunk, candidates.moments, 0)
     trainer.score_sums(chunk, candidates.moments)

@@ -66,6 +66,6 @@ def test_host_and_device_score_candidates_alike(p, loo):
     tensors = {name: torch.from_numpy(a) for name, a in vars(solved).items() if isinstance(a, np.ndarray)}
     rows = [rng.normal(size=shape).astype(np.float32) for shape in ((k, m, n), (n, p), (n, c))]
     rows.append(rng.uniform(0.5, 1.5, n).astype(np.float32))
-    wanted = HOST.scores(solved, loo, *rows)
-    found = DEVICE.scores(replace(solved, **tensors), loo, *(torch.from_numpy(a) for a in rows))
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4)
+    expected = HOST.scores(solved, loo, *rows)
+    actual = DEVICE.scores(replace(solved, **tensors), loo, *(torch.from_numpy(a) for a in rows))
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4)

@@ -77,10 +77,10 @@ def expected(nodal, pool, p):
     return [torch.stack(tensors) for tensors in zip(*results, strict=True)]
 
 
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
+def relative_error(actual, wanted):
+    assert actual.shape == wanted.shape
     scale = float(wanted.abs().max())
-    return float((found - wanted).abs().max()) / (scale or 1.0)
+    return float((actual - wanted).abs().max()) / (scale or 1.0)
 
 
 def assert_agrees(nodal, pool, p):
@@ -104,7 +104,7 @@ def test_every_pair_of_operators_equals_the_reference(nodal, pool):
     [(1, 4, 2, 1), (1, 1, 2, 2), (1, 2, 1, 2)],
     ids=["one row", "one input", "two inputs and one neuron"],
 )
-def test_odd_shapes(shape):
+def test_shapes_that_fill_no_tile_equal_the_reference(shape):
     for nodal, pool in PAIRS:
         assert_agrees(nodal, pool, problem(*shape))
 
@@ -125,16 +125,16 @@ def test_the_last_tile_of_a_gradient_is_cut_at_the_edge(nodal, pool, by_weight, 
     ):
         p = problem(*shape)
         where = cuda.largest_index(codes[0], p.x, p.weight) if pool == "maximum" else None
-        found = function(*codes, p.x, p.weight, p.grad, where)
-        assert relative_error(found, expected(nodal, pool, p)[place]) <= TOLERANCE, function.__name__
+        actual = function(*codes, p.x, p.weight, p.grad, where)
+        assert relative_error(actual, expected(nodal, pool, p)[place]) <= TOLERANCE, function.__name__
 
 
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize(("n_neurons", "n_rows"), [(17, 31), (17, 33), (9, 65), (17, 130), (5, 1030)])
 def test_the_last_tile_of_rows_and_neurons_is_cut_at_the_edge(pool, n_neurons, n_rows):
     p = problem(1, 3, n_neurons, n_rows)
-    found = cuda.pooled(*operator_set("harmonic", pool).codes[:2], p.x, p.weight)
-    assert relative_error(found, expected("harmonic", pool, p)[0]) <= TOLERANCE
+    actual = cuda.pooled(*operator_set("harmonic", pool).codes[:2], p.x, p.weight)
+    assert relative_error(actual, expected("harmonic", pool, p)[0]) <= TOLERANCE
 
 
 @pytest.mark.parametrize("nodal", NODALS)
@@ -156,8 +156,8 @@ def test_pools_do_not_depend_on_how_many_parts_there_are(pool):
     for n_parts in (1, 2, 3, 5):
         out = torch.full((n_parts, *p.grad.shape), torch.nan, device=DEVICE)
         cuda.pool_parts(nodal, code, p.x, p.weight, out)
-        found = out.amax(dim=0) if pool == "maximum" else out.sum(dim=0)
-        assert relative_error(found, wanted) <= TOLERANCE, n_parts
+        actual = out.amax(dim=0) if pool == "maximum" else out.sum(dim=0)
+        assert relative_error(actual, wanted) <= TOLERANCE, n_parts
 
 
 @pytest.mark.parametrize(
@@ -185,10 +185,10 @@ def test_all_pools_at_once_equal_the_reference(nodal, shape):
     p = problem(1, *shape)
     together = cuda.all_pools(operator_set(nodal, "sum").codes[0], p.x[0], p.weight[0])
     for pool in POOLS:
-        found, wanted = together[operator_set(nodal, pool).codes[1]], expected(nodal, pool, p)[0][0]
+        actual, wanted = together[operator_set(nodal, pool).codes[1]], expected(nodal, pool, p)[0][0]
         # Searches do without relative accuracy near 0.
         torch.testing.assert_close(
-            found.double(), wanted, rtol=0, atol=TOLERANCE * max(1, wanted.abs().max())
+            actual.double(), wanted, rtol=0, atol=TOLERANCE * max(1, wanted.abs().max())
         )
 
 
@@ -253,10 +253,10 @@ def test_nothing_outside_of_a_view_is_written():
 def test_index_of_the_maximum_is_that_of_the_largest_value():
     for nodal in NODALS:
         p = problem(2, 6, 3, 4)
-        found = cuda.largest_index(operator_set(nodal, "maximum").codes[0], p.x, p.weight)
+        actual = cuda.largest_index(operator_set(nodal, "maximum").codes[0], p.x, p.weight)
         function = operator_set(nodal, "maximum").nodal_operator.function
         z = function(p.x[:, :, None].double(), p.weight[:, :, :, None].double())
-        assert torch.equal(found.long(), z.argmax(dim=1)), nodal
+        assert torch.equal(actual.long(), z.argmax(dim=1)), nodal
 
 
 @pytest.mark.parametrize("nodal", NODALS)
@@ -283,13 +283,13 @@ def test_clamped_arguments_agree_far_outside(nodal):
     # Every pair is an input of one neuron, so that gradients are not added up.
     x, weight = (tensor.reshape(1, -1, 1) for tensor in torch.meshgrid(x, weight, indexing="ij"))
     many = Problem(x, weight, torch.ones(1, 1, 1, device=DEVICE))
-    found = [
+    actual = [
         cuda.pooled(*codes, one.x, one.weight),
         cuda.gradient_by_weight(*codes, x, weight, many.grad, None),
         cuda.gradient_by_input(*codes, x, weight, many.grad, None),
     ]
     wanted = [expected(nodal, "sum", one)[0], *expected(nodal, "sum", many)[1:]]
-    for f, w in zip(found, wanted, strict=True):
+    for f, w in zip(actual, wanted, strict=True):
         # sin(1000) has three digits fewer than its argument, and exp(10) one digit.
         torch.testing.assert_close(f.double(), w, rtol=1e-4, atol=1e-7)
         assert torch.equal(f == 0, w == 0)
@@ -310,5 +310,5 @@ def test_repeated_results_are_the_same_bits(shape):
 def test_small_arguments_keep_their_relative_accuracy(nodal):
     p = problem(1, 4, 3, 5)
     small = Problem(p.x.abs() * 1e-4, p.weight.abs(), p.grad)
-    found = cuda.pooled(*operator_set(nodal, "sum").codes[:2], small.x, small.weight)
-    torch.testing.assert_close(found.double(), expected(nodal, "sum", small)[0], rtol=1e-5, atol=0)
+    actual = cuda.pooled(*operator_set(nodal, "sum").codes[:2], small.x, small.weight)
+    torch.testing.assert_close(actual.double(), expected(nodal, "sum", small)[0], rtol=1e-5, atol=0)

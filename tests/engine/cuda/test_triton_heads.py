@@ -11,23 +11,12 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 import triton
 
 from opgrow.engine.cuda import triton_heads
+from tests.engine.cuda.tensors import DEVICE, relative_error, uniform
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = 1e-5
-
-
-def uniform(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator) * 2 - 1).to(DEVICE)
-
-
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
-    scale = float(wanted.abs().max())
-    return float((found.double() - wanted).abs().max()) / (scale or 1.0)
 
 
 # --- losses ---
@@ -84,10 +73,10 @@ def window(n_outputs, n_rows, loss, seed=4, groups=1):
 def assert_loss_agrees(outputs, target, weight, loss, rows):
     kind, function = LOSSES[loss]
     leaf = outputs.double().requires_grad_()
-    wanted = function(leaf, target.double(), weight.double())
-    (slope,) = torch.autograd.grad(wanted.sum(), leaf)
-    found, gradient = loss_backward(outputs, target, weight, kind, rows)
-    assert relative_error(found, wanted.detach()) <= TOLERANCE
+    expected = function(leaf, target.double(), weight.double())
+    (slope,) = torch.autograd.grad(expected.sum(), leaf)
+    actual, gradient = loss_backward(outputs, target, weight, kind, rows)
+    assert relative_error(actual, expected.detach()) <= TOLERANCE
     assert relative_error(gradient, slope) <= TOLERANCE
 
 
@@ -181,9 +170,9 @@ def test_a_linear_head_and_its_loss(loss, groups, n_outputs, n_frozen, n_neurons
     )
     leaves = [tensor.double().requires_grad_() for tensor in (seen, weight)]
     outputs = leaves[1].mT @ leaves[0]
-    wanted = function(outputs, target.double(), row_weight.double())
-    gradients = torch.autograd.grad(wanted.sum(), [outputs, *leaves])
-    assert relative_error(losses.sum(dim=1), wanted.detach()) <= TOLERANCE
+    expected = function(outputs, target.double(), row_weight.double())
+    gradients = torch.autograd.grad(expected.sum(), [outputs, *leaves])
+    assert relative_error(losses.sum(dim=1), expected.detach()) <= TOLERANCE
     assert relative_error(by_output, gradients[0]) <= TOLERANCE
     assert relative_error(slope, gradients[1][:, n_frozen:-1]) <= TOLERANCE
     assert relative_error(by_weight, gradients[2]) <= TOLERANCE

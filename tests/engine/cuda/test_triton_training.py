@@ -20,28 +20,17 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 import triton
 
 from opgrow.engine.cuda import triton_adam, triton_training
+from tests.engine.cuda.tensors import DEVICE, relative_error, uniform
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TOLERANCE = 1e-5
 OPERATORS = [OperatorSet("dog", "sum", name).activation_operator for name in registered("activation")]
 ACTIVATIONS = [operator for operator in OPERATORS if operator.code is not None]
 MAXIMUM = 3 * triton_training.POOL_UNIT.value
 #: Added to a variance in every batch norm of a network.
 EPSILON = 1e-8
-
-
-def uniform(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator) * 2 - 1).to(DEVICE)
-
-
-def relative_error(found, wanted):
-    assert found.shape == wanted.shape
-    scale = float(wanted.abs().max())
-    return float((found.double() - wanted).abs().max()) / (scale or 1.0)
 
 
 # --- what happens to a neuron's values over a batch ---
@@ -198,8 +187,8 @@ def assert_agrees(layer, keep=1.0):
     mask = layer.has_gradient()
     assert relative_error(layer.out, out) <= TOLERANCE
     # A neuron with little variance has large gradients, whose rounding is that neuron's alone.
-    for found, wanted in zip(layer.by_pool.flatten(0, 1), by_pool.flatten(0, 1), strict=True):
-        assert relative_error(found, wanted) <= 1e-4
+    for actual, wanted in zip(layer.by_pool.flatten(0, 1), by_pool.flatten(0, 1), strict=True):
+        assert relative_error(actual, wanted) <= 1e-4
     assert relative_error(layer.by_pool, by_pool) <= TOLERANCE
     assert relative_error(layer.grad_theta[:, mask], by_theta[:, mask]) <= TOLERANCE
     assert layer.grad_theta[:, ~mask].isnan().all()
@@ -300,9 +289,9 @@ def factors(layer):
 @pytest.mark.parametrize("drop", [0.2, 0.5])
 def test_dropout_leaves_out_its_share_and_scales_the_rest(drop):
     layer = Layer(500, drop=drop).forward()
-    found = factors(layer)[0]
-    dropped = found == 0
-    torch.testing.assert_close(found[~dropped], torch.full_like(found[~dropped], 1 / (1 - drop)))
+    actual = factors(layer)[0]
+    dropped = actual == 0
+    torch.testing.assert_close(actual[~dropped], torch.full_like(actual[~dropped], 1 / (1 - drop)))
     # Four standard deviations of 4,000 draws.
     assert abs(float(dropped.float().mean()) - drop) < 4 * (drop * (1 - drop) / 4000) ** 0.5
     same = (dropped[:, None] == dropped[None]).float().mean(dim=2)
@@ -417,9 +406,9 @@ def torch_adam(optimiser, candidate, grads):
 
 def assert_steps_agree(optimiser, candidate, grads):
     wanted = torch_adam(optimiser, candidate, grads) - optimiser.start[candidate].double()
-    found = optimiser.theta[candidate].double() - optimiser.start[candidate].double()
+    actual = optimiser.theta[candidate].double() - optimiser.start[candidate].double()
     # Against the length of the way, and not against the parameters, which hardly move.
-    torch.testing.assert_close(found, wanted, rtol=2e-5, atol=2e-7)
+    torch.testing.assert_close(actual, wanted, rtol=2e-5, atol=2e-7)
 
 
 def test_adam_equals_that_of_torch():
@@ -440,8 +429,8 @@ def test_adam_after_many_steps():
     optimiser.step(grad)
     wanted = 0.1 * (grad + optimiser.decay * optimiser.start).double()
     size = optimiser.rate[:, None] * wanted / ((wanted / 0.1).square() * 0.001).sqrt().add(1e-7)
-    found = (optimiser.start - optimiser.theta).double()
-    torch.testing.assert_close(found, size, rtol=2e-5, atol=2e-7)
+    actual = (optimiser.start - optimiser.theta).double()
+    torch.testing.assert_close(actual, size, rtol=2e-5, atol=2e-7)
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])

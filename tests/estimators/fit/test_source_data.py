@@ -171,16 +171,16 @@ def test_layers_above_the_first_do_not_read_the_source(rows):
 
 def test_what_is_kept_in_memory_in_files_or_computed_again_is_the_same(rows, monkeypatch):
     x, y = rows
-    found = []
+    result = []
     for memory, disk in ((1 << 30, 0), (0, None), (0, 0)):
         storage = Storage(memory, disk)
         monkeypatch.setattr(chunk_rows_module, "Storage", lambda limit, storage=storage: storage)
         source = from_arrays(x, y, chunk_rows=50)
-        found.append(HeMLRNClassifier(**settings(memory_limit=TINY)).fit(source).predict_proba(x))
+        result.append(HeMLRNClassifier(**settings(memory_limit=TINY)).fit(source).predict_proba(x))
         assert (storage.in_memory > 0) == (memory > 0)
         assert (storage.on_disk > 0) == (disk is None)
-    np.testing.assert_array_equal(found[1], found[0])
-    np.testing.assert_array_equal(found[2], found[0])
+    np.testing.assert_array_equal(result[1], result[0])
+    np.testing.assert_array_equal(result[2], result[0])
 
 
 def test_chunks_that_are_slow_to_read_are_kept_as_far_as_there_is_room(rows, monkeypatch):

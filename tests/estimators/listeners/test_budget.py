@@ -39,8 +39,8 @@ QUICK = {
 
 def make(cls, **changes):
     """An estimator that grows as much as it may, quickly."""
-    known = cls._get_param_names()
-    return cls(**{name: value for name, value in (QUICK | changes).items() if name in known})
+    accepted_names = cls._get_param_names()
+    return cls(**{name: value for name, value in (QUICK | changes).items() if name in accepted_names})
 
 
 def data(cls):
@@ -321,14 +321,14 @@ def test_a_parameter_is_its_callback():
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "many", True])
-def test_bad_sizes(value):
+def test_a_bound_on_the_size_must_be_a_positive_whole_number(value):
     x, y = data(HeMLGOPClassifier)
     with pytest.raises(ValueError, match="max_parameters must be an integer of at least 1, got"):
         make(HeMLGOPClassifier, max_parameters=value).fit(x, y)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1h", True])
-def test_bad_times(value):
+def test_a_bound_on_the_time_must_be_a_positive_number(value):
     x, y = data(HeMLGOPClassifier)
     with pytest.raises(ValueError, match="max_seconds must be a positive number, got"):
         make(HeMLGOPClassifier, max_seconds=value).fit(x, y)

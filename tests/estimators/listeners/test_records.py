@@ -163,8 +163,8 @@ def test_a_run_holds_parameters_curves_and_sizes(client):
     assert run.data.metrics["final/parameters"] == clf.network_.n_parameters()
     assert run.data.tags["topology"] == clf.network_.topology()
     tuned = [epoch for step in clf.history_ if step.kind == "block" for epoch in step.curve]
-    found = client.get_metric_history(run.info.run_id, "tune/score")
-    assert sorted((m.step, m.value) for m in found) == [(i, e.score.value) for i, e in enumerate(tuned)]
+    result = client.get_metric_history(run.info.run_id, "tune/score")
+    assert sorted((m.step, m.value) for m in result) == [(i, e.score.value) for i, e in enumerate(tuned)]
 
 
 def test_the_active_run_is_written_to_and_stays_open(client):
@@ -172,17 +172,17 @@ def test_the_active_run_is_written_to_and_stays_open(client):
 
     with mlflow.start_run() as run:
         HeMLGOPClassifier(n_estimators=2, distill=None, callbacks=[MLflow()], **QUICK).fit(X, Y)
-        [found] = runs_of(client)
-        assert (found.info.run_id, found.info.status) == (run.info.run_id, "RUNNING")
-        assert found.data.metrics["final/neurons"] == 12
+        [result] = runs_of(client)
+        assert (result.info.run_id, result.info.status) == (run.info.run_id, "RUNNING")
+        assert result.data.metrics["final/neurons"] == 12
 
 
 def test_a_run_by_its_name(client):
     run = client.create_run("0")
     HeMLGOPClassifier(callbacks=[MLflow(run.info.run_id)], **QUICK).fit(X, Y)
-    found = client.get_run(run.info.run_id)
-    assert found.info.status == "RUNNING"
-    assert found.data.metrics["final/layers"] == 1
+    result = client.get_run(run.info.run_id)
+    assert result.info.status == "RUNNING"
+    assert result.data.metrics["final/layers"] == 1
 
 
 def test_an_experiment_is_made_once(client):

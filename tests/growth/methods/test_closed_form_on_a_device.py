@@ -85,14 +85,14 @@ def grow(method, settings, data, backend):
 
 def assert_same(method, settings, data):
     """The same topology, decisions and predictions on host and device; both networks."""
-    (network, growth), (other, found) = (
+    (network, growth), (other, actual) = (
         grow(method, settings, data, backend) for backend in (NativeEngine(), CudaEngine(DEVICE))
     )
     assert other.describe() == network.describe()
-    assert [(s.kind, s.layer, s.block, s.accepted) for s in found.steps] == [
+    assert [(s.kind, s.layer, s.block, s.accepted) for s in actual.steps] == [
         (s.kind, s.layer, s.block, s.accepted) for s in growth.steps
     ]
-    for ours, theirs in zip(found.steps, growth.steps, strict=True):
+    for ours, theirs in zip(actual.steps, growth.steps, strict=True):
         assert ours.score.value == pytest.approx(theirs.score.value, rel=1e-4, abs=1e-5)
         assert ours.train_loss == (theirs.train_loss and pytest.approx(theirs.train_loss, rel=1e-4, abs=1e-7))
     outputs = [n.outputs(data.x) for n in (network, other)]
@@ -169,12 +169,12 @@ def test_what_is_remembered_of_rows_that_do_not_fit(method, too_small):
 
 def assert_memories_agree(network, other, count):
     identity = OperatorSet("multiplication", "sum", "identity")
-    found = [
+    actual = [
         [block for layer in n.layers for block in layer if block.operator_set == identity]
         for n in (network, other)
     ]
-    assert len(found[0]) == len(found[1]) == count
-    for ours, theirs in zip(*found, strict=True):
+    assert len(actual[0]) == len(actual[1]) == count
+    for ours, theirs in zip(*actual, strict=True):
         for name in ("weight", "bias", "norm.scale", "norm.shift", "norm.mean", "norm.variance"):
             values, others = (attrgetter(name)(block) for block in (ours, theirs))
             np.testing.assert_allclose(others, values, rtol=1e-3, atol=1e-4, err_msg=name)
@@ -187,15 +187,15 @@ def assert_memories_agree(network, other, count):
 def rows(too_small):
     """The same rows, and what works on them, on host and device, where they come in many chunks."""
     data = problem(300, 7)
-    found = []
+    actual = []
     for backend in (NativeEngine(), CudaEngine(DEVICE)):
         part, matrices = backend.rows(data), backend.matrices
-        found.append((matrices.inputs(part), *matrices.labels(part), matrices))
-    return found
+        actual.append((matrices.inputs(part), *matrices.labels(part), matrices))
+    return actual
 
 
-def close(found, wanted, tolerance=1e-9):
-    for ours, theirs in zip(found, wanted, strict=True):
+def close(actual, expected, tolerance=1e-9):
+    for ours, theirs in zip(actual, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
@@ -205,18 +205,18 @@ def test_sums_are_in_double_precision(rows):
     close(*([projection("lda", x, t, w, 0.9, 0.1, m)] for x, t, w, m in rows))
     close(*(m.moments(x, w) for x, _, w, m in rows))
     close(*(feature_moments(t, w, m) for _, t, w, m in rows))
-    found = ([sparse_code(t, m.with_ones(x), 0.5, weight=w, matrices=m)] for x, t, w, m in rows)
-    close(*found, tolerance=1e-7)  # iterations end at 1e-8
+    actual = ([sparse_code(t, m.with_ones(x), 0.5, weight=w, matrices=m)] for x, t, w, m in rows)
+    close(*actual, tolerance=1e-7)  # iterations end at 1e-8
 
 
 def test_regressions_agree(rows):
     rng = np.random.default_rng(0)
     groups = [rng.normal(size=(300, size)).astype(np.float32) for size in (4, 3)]
     groups.append(groups[0] * np.float32(3))  # collinear, so that the ridge alone decides
-    found = []
+    actual = []
     for _, target, weight, matrices in rows:
         regression = IncrementalRidge.start(target, weight, 1e-4, matrices)
         for group in groups:
             regression = regression.extend(matrices.constant(group))
-        found.append((*regression.head(), regression.leave_one_out(), regression.total_weight))
-    close(*found, tolerance=1e-6)
+        actual.append((*regression.head(), regression.leave_one_out(), regression.total_weight))
+    close(*actual, tolerance=1e-6)

@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.linear_model import Ridge
 
-import opgrow
 from opgrow import Block, Layer, Network, OperatorSet, PLNClassifier, PLNRegressor
 from opgrow.growth import methods
 from opgrow.growth.events import PhaseStarted
@@ -70,10 +69,10 @@ def outputs_of(network, x):
 
 def layer_features(network, x):
     """The outputs of all layers."""
-    found = [x]
+    actual = [x]
     for layer in network.layers:
-        found.append(layer.outputs(found[-1]))
-    return [y.astype(np.float64) for y in found[1:]]
+        actual.append(layer.outputs(actual[-1]))
+    return [y.astype(np.float64) for y in actual[1:]]
 
 
 def heads(network):
@@ -162,8 +161,8 @@ def test_the_first_layer_starts_from_ridge_regression(n, d):
     weight = problem.weight.astype(np.float64)
     target = problem.target - weight @ problem.target / weight.sum()
     wanted = Ridge(2.5, fit_intercept=False).fit(problem.x, target, weight).coef_.T
-    found = blocks(network)[0][0].weight[:, :2]
-    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+    actual = blocks(network)[0][0].weight[:, :2]
+    np.testing.assert_allclose(actual, wanted, rtol=1e-3, atol=1e-5)
 
 
 # --- the heads ---
@@ -171,11 +170,11 @@ def test_the_first_layer_starts_from_ridge_regression(n, d):
 
 def assert_costs_never_rise(problem, **changes):
     network, growth, _ = grow(problem, **(ALWAYS | changes))
-    found = np.array(costs(network, problem))
+    actual = np.array(costs(network, problem))
     total = np.square(centred(problem)[1]).sum()
-    assert (np.diff(found) <= 1e-5 * found[:-1] + 1e-9 * total).all(), found
+    assert (np.diff(actual) <= 1e-5 * actual[:-1] + 1e-9 * total).all(), actual
     told = {step.layer: step.train_loss for step in growth.steps if step.kind == "block"}  # the last of each
-    mean = found[1:] / (problem.weight.sum(dtype=np.float64) * problem.n_outputs)
+    mean = actual[1:] / (problem.weight.sum(dtype=np.float64) * problem.n_outputs)
     # A head is kept in single precision, of which nearly singular problems lose some digits.
     np.testing.assert_allclose(list(told.values()), mean, rtol=1e-4, atol=1e-3 * mean[0] + 1e-9)
     return growth
@@ -255,9 +254,9 @@ def test_the_network_predicts_what_was_scored(name, held, criterion):
     )
     network, growth, events = grow(replace(train, validation=rest if held else None), criterion=criterion)
     scored = rest if held else train
-    found = evaluate(criterion, "mse", outputs_of(network, scored.x), scored.target, scored.weight)
-    assert growth.score.value == pytest.approx(found.value, rel=1e-6)
-    assert growth.score.loss == pytest.approx(found.loss, rel=1e-6)
+    actual = evaluate(criterion, "mse", outputs_of(network, scored.x), scored.target, scored.weight)
+    assert growth.score.value == pytest.approx(actual.value, rel=1e-6)
+    assert growth.score.loss == pytest.approx(actual.loss, rel=1e-6)
     assert events[-1].score == growth.score
     other = evaluate(criterion, "mse", outputs_of(network, problem.x), problem.target, problem.weight)
     assert growth.score.value != pytest.approx(other.value, rel=1e-4)
@@ -403,18 +402,6 @@ def test_whole_weights_are_repeated_rows(cls):
     for name, tensor in to_tensors(weighted.network_).items():
         np.testing.assert_allclose(to_tensors(repeated.network_)[name], tensor, rtol=1e-3, atol=1e-4)
     assert np.abs(weighted.network_.outputs(x) - plain.network_.outputs(x)).max() > 1e-2
-
-
-@pytest.mark.parametrize("cls", [PLNClassifier, PLNRegressor])
-def test_saved_models_come_back(cls, tmp_path):
-    x, y = (load_iris if cls is PLNClassifier else load_diabetes)(return_X_y=True)
-    model = cls(**QUICK).fit(x, y)
-    model.save(tmp_path / "model.safetensors")
-    loaded = opgrow.load(tmp_path / "model.safetensors")
-    assert type(loaded) is cls
-    assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
-    assert [step.train_loss for step in loaded.history_] == [step.train_loss for step in model.history_]
 
 
 def test_outputs_are_least_squares_outputs():

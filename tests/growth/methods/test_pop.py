@@ -33,7 +33,7 @@ from opgrow.training.scores import CRITERIA, evaluate
 from opgrow.training.settings import TuningSettings
 from tests.networks import are_same
 
-pytestmark = pytest.mark.cpu
+pytestmark = [pytest.mark.cpu, pytest.mark.usefixtures("one_thread")]
 
 FAMILY = {m.name: m for m in (methods.POP, methods.POPFAST, methods.POPMEMO, methods.POPMEMH, methods.PMLP)}
 ESTIMATORS = [getattr(opgrow, name + kind) for name in FAMILY for kind in ("Classifier", "Regressor")]
@@ -54,15 +54,6 @@ QUICK = {
     "fine_tune_epochs": 0,
     "random_state": 0,
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Steps of a few rows: threads of torch would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def problem(n=100, n_inputs=4, n_outputs=3, seed=0, validation=None, weighted=True):
@@ -109,8 +100,8 @@ def searches(steps):
 
 
 def quick(cls, **changes):
-    known = inspect.signature(cls).parameters
-    return cls(**{name: value for name, value in (QUICK | changes).items() if name in known})
+    accepted_names = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in (QUICK | changes).items() if name in accepted_names})
 
 
 def iris():
@@ -198,8 +189,8 @@ def test_pop_trains_four_times_every_operator_set_in_a_layer(trainings):
         assert (step.operator_set, step.head_operators) == (winner.operator_set, winner.head_operators)
         if count > 1:  # what the pass before has found stays where it is
             before = steps[4 * (layer - 1) + count - 2]
-            found = before.operator_set if fixed == "hidden" else before.head_operators
-            assert getattr(given[0], fixed) == found
+            actual = before.operator_set if fixed == "hidden" else before.head_operators
+            assert getattr(given[0], fixed) == actual
         told = {(c.operator_set, c.head_operators) for c in step.candidates}
         assert told <= {(member.hidden, member.head) for member in given}
 
@@ -246,9 +237,9 @@ def test_the_first_hidden_set_is_random_but_seeded(trainings):
         grow("POP", seed=seed, sets=tuple(operator_sets()[::6]), widths=(2,), epochs=(), learning_rates=())
         return populations[0][0].hidden
 
-    found = [first(seed) for seed in (1, 1, 2, 3, 4, 5)]
-    assert found[0] == found[1]
-    assert len(set(found)) > 3
+    actual = [first(seed) for seed in (1, 1, 2, 3, 4, 5)]
+    assert actual[0] == actual[1]
+    assert len(set(actual)) > 3
 
 
 @pytest.mark.parametrize("name", ["POPFast", "POPMemO", "POPMemH"])
@@ -389,18 +380,20 @@ def test_the_search_chooses_what_plain_torch_chooses(name, loss, held):
     data = problem(n=75, validation=held_rows)
     given = settings(loss, sets=SETS, widths=(5,), learning_rates=(0.01, 0.003), epochs=(6, 2))
     network, growth, _ = grow(name, data, given=given)
-    wanted = hand_search(name, data, given, 3, "loss")
+    expected = hand_search(name, data, given, 3, "loss")
     steps = searches(growth.steps)
-    assert len(steps) == len(wanted) == (4 if name == "POP" else 1)
-    for step, scores in zip(steps, wanted, strict=True):
-        found = {(c.operator_set, c.head_operators): c.loss for c in step.candidates}
-        assert found.keys() == scores.keys()
-        discrepancy = max(abs(found[pair] - scores[pair]) for pair in scores)
+    assert len(steps) == len(expected) == (4 if name == "POP" else 1)
+    for step, scores in zip(steps, expected, strict=True):
+        actual = {(c.operator_set, c.head_operators): c.loss for c in step.candidates}
+        assert actual.keys() == scores.keys()
+        discrepancy = max(abs(actual[pair] - scores[pair]) for pair in scores)
         best, second = sorted(scores.values())[:2]
         assert second - best > 3 * discrepancy  # or the winner would be an accident
         assert discrepancy < 2e-3 * best
         assert scores[step.operator_set, step.head_operators] == best
-    _, pair = min(((value, pair) for scores in wanted for pair, value in scores.items()), key=lambda v: v[0])
+    _, pair = min(
+        ((value, pair) for scores in expected for pair, value in scores.items()), key=lambda v: v[0]
+    )
     assert network.layers[0].blocks[0].operator_set == pair[0]
     assert getattr(network.head, "operator_set", None) == pair[1]
 
@@ -415,10 +408,10 @@ def standard(values, weight):
 
 def layer_inputs(network, x):
     """The inputs of every layer and of the head."""
-    found = [x]
+    actual = [x]
     for layer in network.layers:
-        found.append(layer.outputs(found[-1]))
-    return found
+        actual.append(layer.outputs(actual[-1]))
+    return actual
 
 
 @pytest.mark.parametrize("kind", ["pca", "lda"])
@@ -452,14 +445,14 @@ def test_the_memory_is_the_projection_of_standardised_features(name, kind):
         [memory] = (block for block in layer if block.operator_set == IDENTITY)
         features = standard(x.astype(np.float64), data.weight)
         if kind == "pca":
-            wanted = PCA(0.8, svd_solver="full").fit(features).components_.T
+            expected = PCA(0.8, svd_solver="full").fit(features).components_.T
         else:
             model = LinearDiscriminantAnalysis(solver="eigen").fit(features, data.target.argmax(axis=1))
-            wanted = model.scalings_[:, :2]
+            expected = model.scalings_[:, :2]
         scale = x.std(axis=0, dtype=np.float64)
-        found = memory.weight * scale[:, None]
-        assert found.shape == wanted.shape
-        assert subspace_angles(found, wanted).max() < 1e-3
+        actual = memory.weight * scale[:, None]
+        assert actual.shape == expected.shape
+        assert subspace_angles(actual, expected).max() < 1e-3
         out = memory.outputs(x).astype(np.float64)
         np.testing.assert_allclose(out.mean(axis=0), 0, atol=1e-4)
         np.testing.assert_allclose(out.var(axis=0), 1, rtol=1e-4)
@@ -540,9 +533,9 @@ def test_the_network_has_the_score_that_is_told(name, criterion, held):
     loss = "mse" if name == "POP" else "cross_entropy"
     network, growth, events = grow(name, data, loss=loss, criterion=criterion, fine_tune=2, **ALWAYS)
     scored = validation or data
-    found = evaluate(criterion, loss, outputs_of(network, scored.x), scored.target, scored.weight)
-    assert growth.score.value == pytest.approx(found.value, rel=1e-4)
-    assert growth.score.loss == pytest.approx(found.loss, rel=1e-4)
+    actual = evaluate(criterion, loss, outputs_of(network, scored.x), scored.target, scored.weight)
+    assert growth.score.value == pytest.approx(actual.value, rel=1e-4)
+    assert growth.score.loss == pytest.approx(actual.loss, rel=1e-4)
     assert events[-1].score == growth.score
     assert len(network.layers) == 2
 
@@ -554,9 +547,9 @@ def test_a_target_ends_the_growth(name):
     assert len(scores) == 3
     _, growth, _ = grow(name, widths=(4, 4, 4), criterion="brier", target=scores[0], **ALWAYS)
     assert len(growth.layers) == 1
-    wanted = min(scores[:2])
-    _, growth, _ = grow(name, widths=(4, 4, 4), criterion="brier", target=wanted, **ALWAYS)
-    assert len(growth.layers) == 1 + scores.index(wanted)
+    expected = min(scores[:2])
+    _, growth, _ = grow(name, widths=(4, 4, 4), criterion="brier", target=expected, **ALWAYS)
+    assert len(growth.layers) == 1 + scores.index(expected)
     _, growth, _ = grow(name, widths=(4, 4, 4), criterion="brier", target=0.0, **ALWAYS)
     assert len(growth.layers) == 3
 
@@ -725,21 +718,6 @@ def test_rows_without_weight_are_not_there(cls):
 
 
 @every(ESTIMATORS)
-def test_saved_models_come_back(cls, tmp_path):
-    x, y = data_for(cls)
-    model = quick(cls, fine_tune_epochs=1, **ALWAYS).fit(x, y)
-    model.save(tmp_path / "model.safetensors")
-    loaded = opgrow.load(tmp_path / "model.safetensors")
-    assert type(loaded) is cls
-    assert loaded.get_params() == model.get_params()
-    np.testing.assert_array_equal(loaded.network_.outputs(x), model.network_.outputs(x))
-    np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
-    # A model file holds no curves, and only the best candidates.
-    kept = [replace(step, curve=[], candidates=step.candidates[:5]) for step in model.history_]
-    assert loaded.history_ == kept
-
-
-@every(ESTIMATORS)
 def test_the_network_alone_predicts_like_the_estimator(cls):
     x, y = data_for(cls)
     model = quick(cls).fit(x, y)
@@ -773,8 +751,8 @@ def test_outputs_of_pop_are_no_logits():
     outputs = clf.decision_function(iris()[0]).astype(np.float64)
     shares = np.clip(outputs, 0, None)
     shares = np.where(shares.any(axis=1, keepdims=True), shares, np.exp(outputs))  # nothing else to go by
-    wanted = shares / shares.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(clf.predict_proba(iris()[0]), wanted)
+    expected = shares / shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_proba(iris()[0]), expected)
     assert quick(opgrow.POPClassifier, loss="cross_entropy").fit(*iris()).loss_ == "cross_entropy"
     assert quick(opgrow.POPFastClassifier).fit(*iris()).loss_ == "cross_entropy"
 
@@ -906,9 +884,9 @@ def test_parameters_reach_the_growth(cls, monkeypatch):
     x, y = data_for(cls)
     quick(cls, **tuning, **given, **own, **fine, validation_fraction=0.0).fit(x, y)
     quick(cls, weight_decay=0.02).fit(x, y)
-    (n_rows, method, found), (_, _, other) = seen
+    (n_rows, method, actual), (_, _, other) = seen
     assert cls.__name__.startswith(method.name)
-    assert found.tuning == TuningSettings(
+    assert actual.tuning == TuningSettings(
         loss="mse" if cls not in CLASSIFIERS or method is methods.POP else "cross_entropy",
         learning_rates=(0.01,),
         epochs=(4,),
@@ -916,12 +894,12 @@ def test_parameters_reach_the_growth(cls, monkeypatch):
         n_threads=2,
         **tuning,
     )
-    assert found.fine_tuning == replace(found.tuning, learning_rates=(0.004,), epochs=(3,))
-    assert (found.widths, found.max_layers, found.weight_range) == ((3, 2), 2, 0.3)
-    assert (found.target, found.layer_threshold, found.n_threads) == (0.25, 0.5, 2)
-    assert found.criterion == ("brier" if cls in CLASSIFIERS else "loss")
+    assert actual.fine_tuning == replace(actual.tuning, learning_rates=(0.004,), epochs=(3,))
+    assert (actual.widths, actual.max_layers, actual.weight_range) == ((3, 2), 2, 0.3)
+    assert (actual.target, actual.layer_threshold, actual.n_threads) == (0.25, 0.5, 2)
+    assert actual.criterion == ("brier" if cls in CLASSIFIERS else "loss")
     if method.memory:
-        assert (found.memory, found.memory_energy, found.memory_ridge) == ("pca", 0.5, 2.0)
+        assert (actual.memory, actual.memory_energy, actual.memory_ridge) == ("pca", 0.5, 2.0)
     assert (other.target, other.weight_range) == (None, None)
     assert other.tuning.weight_decay == other.fine_tuning.weight_decay == 0.02
 

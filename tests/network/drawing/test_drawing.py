@@ -28,12 +28,12 @@ def network(n_inputs=3, n_outputs=2, widths=((4, 2),), operator_set=PERCEPTRON, 
 def marks(drawing):
     """Tag, colour and title of every mark, in the order of the columns."""
     root = ElementTree.fromstring(drawing.svg)
-    found = []
+    result = []
     for parent in root.iter():
         for mark in parent.findall("*[@class='mark']"):
             colour = mark.get("fill") or parent.get("fill")
-            found.append((mark.tag.removeprefix(SVG), colour, mark.find(f"{SVG}title").text))
-    return found
+            result.append((mark.tag.removeprefix(SVG), colour, mark.find(f"{SVG}title").text))
+    return result
 
 
 def texts(drawing):
@@ -64,8 +64,8 @@ def test_a_neuron_says_where_it_is_and_what_it_listens_to():
     said = [
         text for _, _, text in marks(draw(net, feature_names=["a", "b", "c"], output_names=["no", "yes"]))
     ]
-    [found] = [text for text in said if "block 2, neuron 1 of 2" in text]
-    assert found.split("\n") == [
+    [result] = [text for text in said if "block 2, neuron 1 of 2" in text]
+    assert result.split("\n") == [
         "gaussian / maximum / tanh",
         "layer 1, block 2, neuron 1 of 2",
         "3 inputs, bias, batch norm",

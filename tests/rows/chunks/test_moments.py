@@ -19,9 +19,9 @@ def test_chunks_add_up(sizes, weighted):
         span = slice(start, start + size)
         total.add(column_moments(x[span], None if weight is None else weight[span]))
         start += size
-    wanted = np.average(x, axis=0, weights=weight)
-    exact = np.average(np.square(x - wanted), axis=0, weights=weight)
-    np.testing.assert_allclose(total.mean, wanted, rtol=1e-12, atol=1e-12)
+    expected = np.average(x, axis=0, weights=weight)
+    exact = np.average(np.square(x - expected), axis=0, weights=weight)
+    np.testing.assert_allclose(total.mean, expected, rtol=1e-12, atol=1e-12)
     # float64 knows the second column, 1e4 with a deviation of 1e-3, to 1e-12 of its value.
     np.testing.assert_allclose(total.variance, exact, rtol=1e-7)
 
@@ -34,8 +34,8 @@ def test_a_factor_multiplies_all_weights():
     total.add(column_moments(b), 4.0)
     both, weight = np.concatenate([a, b]), np.repeat([1.0, 4.0], [50, 20])
     np.testing.assert_allclose(total.mean, np.average(both, axis=0, weights=weight))
-    wanted = np.average(np.square(both - total.mean), axis=0, weights=weight)
-    np.testing.assert_allclose(total.variance, wanted)
+    expected = np.average(np.square(both - total.mean), axis=0, weights=weight)
+    np.testing.assert_allclose(total.variance, expected)
 
 
 def test_nothing_adds_nothing():

@@ -225,11 +225,11 @@ def test_text_labels_survive_the_temporary_file():
 @pytest.mark.parametrize(
     ("given", "bytes_"), [(10, 10), ("2GB", 2 * 10**9), ("1.5 MiB", 3 << 19), ("300k", 300_000), ("7b", 7)]
 )
-def test_numbers_of_bytes(given, bytes_):
+def test_numbers_of_bytes_are_read_with_their_units(given, bytes_):
     assert parse_bytes(given) == bytes_
 
 
 @pytest.mark.parametrize("given", ["", "GB", "-1GB", "2 gallons", 0, -5, True, [1], float("nan")])
-def test_bad_numbers_of_bytes(given):
+def test_what_is_no_number_of_bytes_is_refused(given):
     with pytest.raises(ValueError, match="must be None, a number of bytes or text such as '2GB'"):
         parse_bytes(given)

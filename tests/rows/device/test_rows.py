@@ -59,20 +59,20 @@ def test_chunks_are_the_chosen_rows_scaled(storage, dtype):
     part = CudaEngine(DEVICE).rows(raw)
     assert (part.inputs is None) == (storage == "streamed")
     for size in (1, 50, 1000):
-        found = list(part.chunks(size))
-        x = torch.cat([chunk.x for chunk in found], dim=1).T.cpu().numpy()
+        actual = list(part.chunks(size))
+        x = torch.cat([chunk.x for chunk in actual], dim=1).T.cpu().numpy()
         np.testing.assert_allclose(x, plain.x, atol=2e-6)
-        assert np.array_equal(torch.cat([c.target for c in found], dim=1).T.cpu().numpy(), plain.target)
-        assert np.array_equal(torch.cat([c.weight for c in found]).cpu().numpy(), plain.weight)
-        assert all(chunk.n_rows <= size for chunk in found)
+        assert np.array_equal(torch.cat([c.target for c in actual], dim=1).T.cpu().numpy(), plain.target)
+        assert np.array_equal(torch.cat([c.weight for c in actual]).cpu().numpy(), plain.weight)
+        assert all(chunk.n_rows <= size for chunk in actual)
 
 
 def test_chunks_come_in_the_order_that_is_asked_for(storage):
     raw, plain = problem()
     order = np.array([2, 0, 1])
-    found = list(CudaEngine(DEVICE).rows(raw).chunks(50, order=order))
-    assert [chunk.span.start for chunk in found] == [100, 0, 50]
-    for chunk in found:
+    actual = list(CudaEngine(DEVICE).rows(raw).chunks(50, order=order))
+    assert [chunk.span.start for chunk in actual] == [100, 0, 50]
+    for chunk in actual:
         np.testing.assert_allclose(chunk.x.T.cpu().numpy(), plain.x[chunk.span], atol=2e-6)
         assert np.array_equal(chunk.target.T.cpu().numpy(), plain.target[chunk.span])
 
@@ -88,8 +88,8 @@ def test_accepted_blocks_and_next_layers_are_those_of_the_host(storage):
             device.accept(block)
             host.accept(block)
         chunks = list(device.chunks(70))
-        found = torch.cat([chunk.accepted for chunk in chunks], dim=1).T.cpu().numpy()
-        np.testing.assert_allclose(found, host.accepted, atol=1e-5)
+        actual = torch.cat([chunk.accepted for chunk in chunks], dim=1).T.cpu().numpy()
+        np.testing.assert_allclose(actual, host.accepted, atol=1e-5)
         device, host = device.next_layer(), host.next_layer()
         assert device.n_inputs == host.n_inputs
 
@@ -99,11 +99,11 @@ def test_moments_are_those_of_the_host(dtype):
     raw, _ = problem(dtype=dtype)
     raw.x[:, 2] = 4.0
     weight = raw.weight.astype(np.float64)
-    found = device_moments(raw.x, raw.rows, weight, DEVICE)
-    wanted = moments(raw.x[raw.rows], weight)
-    for a, b in zip(found, wanted, strict=True):
+    actual = device_moments(raw.x, raw.rows, weight, DEVICE)
+    expected = moments(raw.x[raw.rows], weight)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
-    assert found[1][2] == 1.0
+    assert actual[1][2] == 1.0
 
 
 def test_moments_whose_squares_overflow_or_vanish():
@@ -126,25 +126,27 @@ def test_the_search_is_that_of_the_host(storage, score, n_accepted):
         device.accept(block)
         host.accept(block)
     settings = SearchSettings(**(vars(SETTINGS) | {"score": score}))
-    found, wanted = (search(part, SETS, 3, settings, np.random.default_rng(0)) for part in (device, host))
-    assert found.winner.candidate.operator_set == wanted.winner.candidate.operator_set
-    scores = [{(c.operator_set, c.ridge): c.score for c in result.candidates} for result in (found, wanted)]
+    actual, expected = (search(part, SETS, 3, settings, np.random.default_rng(0)) for part in (device, host))
+    assert actual.winner.candidate.operator_set == expected.winner.candidate.operator_set
+    scores = [
+        {(c.operator_set, c.ridge): c.score for c in result.candidates} for result in (actual, expected)
+    ]
     assert scores[0].keys() == scores[1].keys()
     rounding = 0.02 if score == "accuracy" else 1e-5  # a row at the border may fall either way
     for key in scores[0]:
         assert scores[0][key] == pytest.approx(scores[1][key], rel=1e-3, abs=rounding)
-    np.testing.assert_allclose(found.winner.head, wanted.winner.head, rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(actual.winner.head, expected.winner.head, rtol=1e-2, atol=1e-3)
 
 
 def test_all_operators_of_a_search_are_those_of_the_host():
     raw, plain = problem(n=20)
     sets = operator_sets(("exponential", "gaussian"), activation=("tanh",))
     settings = SearchSettings(**(vars(SETTINGS) | {"score": "gcv", "ridges": (1.0,)}))
-    found, wanted = (
+    actual, expected = (
         search(part, sets, 2, settings, np.random.default_rng(0))
         for part in (CudaEngine(DEVICE).rows(raw), NativeEngine().rows(plain))
     )
-    scores = [{c.operator_set: c.score for c in result.candidates} for result in (found, wanted)]
+    scores = [{c.operator_set: c.score for c in result.candidates} for result in (actual, expected)]
     assert scores[0].keys() == scores[1].keys()
     for key in scores[0]:
         assert scores[0][key] == pytest.approx(scores[1][key], rel=1e-3)
@@ -187,10 +189,10 @@ def test_a_search_that_runs_out_of_memory_gives_the_same_result(monkeypatch):
 
     monkeypatch.setattr(gpu_rows, "candidate_features", scarce)
     monkeypatch.setattr(budget, "free_bytes", lambda device: 500_000)
-    found = search(CudaEngine(DEVICE).rows(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
+    actual = search(CudaEngine(DEVICE).rows(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
     assert failures
-    assert found.winner.candidate.operator_set == whole.winner.candidate.operator_set
-    assert found.winner.candidate.score == pytest.approx(whole.winner.candidate.score, rel=1e-5)
+    assert actual.winner.candidate.operator_set == whole.winner.candidate.operator_set
+    assert actual.winner.candidate.score == pytest.approx(whole.winner.candidate.score, rel=1e-5)
 
 
 def test_a_problem_that_is_forgotten_leaves_the_device():

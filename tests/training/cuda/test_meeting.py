@@ -90,8 +90,8 @@ def meet(plans, order=None):
 
 
 def test_what_all_hand_in_is_trained_together(groups):
-    found = meet({name: [Handed(f"{name}{i}") for i in range(3)] for name in "abc"})
-    assert found == {name: [f"trained {name}{i}" for i in range(3)] for name in "abc"}
+    actual = meet({name: [Handed(f"{name}{i}") for i in range(3)] for name in "abc"})
+    assert actual == {name: [f"trained {name}{i}" for i in range(3)] for name in "abc"}
     assert [sorted(group) for group in groups] == [[f"{name}{i}" for name in "abc"] for i in range(3)]
 
 
@@ -104,8 +104,8 @@ def test_the_order_of_arrival_does_not_matter(groups):
 
 def test_nobody_waits_for_a_growth_that_has_ended(groups):
     plans = {"a": [Handed(f"a{i}") for i in range(3)], "b": [Handed("b0")], "c": []}
-    found = meet(plans)
-    assert found["a"] == ["trained a0", "trained a1", "trained a2"]
+    actual = meet(plans)
+    assert actual["a"] == ["trained a0", "trained a1", "trained a2"]
     assert [sorted(group) for group in groups] == [["a0", "b0"], ["a1"], ["a2"]]
 
 
@@ -130,8 +130,8 @@ def test_a_growth_that_fails_is_not_waited_for(groups):
 
 def test_trainings_of_different_sizes_are_trained_apart(groups):
     plans = {"a": [Handed("a", 1)], "b": [Handed("b", 2)], "c": [Handed("c", 1)]}
-    found = meet(plans)
-    assert found == {name: [f"trained {name}"] for name in "abc"}
+    actual = meet(plans)
+    assert actual == {name: [f"trained {name}"] for name in "abc"}
     assert sorted(sorted(group) for group in groups) == [["a", "c"], ["b"]]
 
 
@@ -141,8 +141,8 @@ def test_an_error_reaches_everybody_it_concerns_and_the_growths_go_on(groups):
         "b": [Handed("b", 1), Handed("b1", 1)],
         "c": [Handed("c", 2), Handed("c1", 1)],
     }
-    found = meet(plans)
-    assert found == {
+    actual = meet(plans)
+    assert actual == {
         "a": ["the device has failed", "trained a1"],
         "b": ["the device has failed", "trained b1"],
         "c": ["trained c", "trained c1"],
@@ -220,10 +220,10 @@ def test_a_batch_becomes_smaller_when_trainings_end_early():
     trainings = [training_of(backend, seed, settings=settings) for seed in (1, 2, 3, 4)]
     for training, last in zip(trainings[:3], (1, 1, 2), strict=True):
         training.on_epoch = lambda epoch, last=last: epoch.number == last
-    found = train_together(trainings)
-    assert [len(trained.outcomes[0].curve) for trained in found] == [1, 1, 2, 4]
+    actual = train_together(trainings)
+    assert [len(trained.outcomes[0].curve) for trained in actual] == [1, 1, 2, 4]
     [alone] = train_together([training_of(backend, 4, settings=settings)])
-    np.testing.assert_allclose(found[3].theta, alone.theta, atol=1e-4)
+    np.testing.assert_allclose(actual[3].theta, alone.theta, atol=1e-4)
 
 
 def test_what_cannot_be_joined_is_trained_by_itself(monkeypatch):

@@ -17,11 +17,11 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 from opgrow.training.cuda import passes
 from opgrow.training.cuda.model import Model
 from opgrow.training.cuda.passes import LayerPass
+from tests.engine.cuda.tensors import DEVICE, uniform
 
 # The interpreter computes with numpy, which warns about what lies beyond the edge of a tile and is not kept.
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 N_OUTPUTS, EPSILON, TOLERANCE = 2, 1e-8, 1e-5
 NODALS = [name for name in registered("nodal") if OperatorSet(name, "sum", "tanh").codes]
 POOLS = [name for name in registered("pool") if OperatorSet("dog", name, "tanh").codes]
@@ -31,11 +31,6 @@ PAIRS = [(nodal, pool) for nodal in NODALS for pool in POOLS]
 SETS = [OperatorSet(*pair, ACTIVATIONS[i % 5]) for i, pair in enumerate(PAIRS)]
 TURNED = [*SETS[5:], *SETS[:5]]
 FEW = [OperatorSet("dog", "sum", "tanh"), OperatorSet("harmonic", "maximum", "elu")]
-
-
-def uniform(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator) * 2 - 1).to(DEVICE)
 
 
 def model_of(candidates, n_inputs):

@@ -105,12 +105,12 @@ def test_a_step_is_that_of_autograd(sets, head_set, loss, is_small, monkeypatch)
         monkeypatch.setattr(heads, "_FEW_OUTPUTS", 0)
     data, settings = rows(), TuningSettings(loss=loss, batch_size=64, weight_decay=0.01)
     shape, theta = flat(sets, head_set)
-    wanted, _, wanted_loss = gradients(shape, theta, data, settings)
+    expected, _, wanted_loss = gradients(shape, theta, data, settings)
     trainer = Trainer(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
-    found = trainer.epoch(rates(0.01), 1)
-    assert float(found[0]) == pytest.approx(wanted_loss, rel=1e-4)
-    scale = float(wanted.abs().max())
-    torch.testing.assert_close(trainer.first[0].cpu(), wanted, rtol=1e-3, atol=5e-4 * scale)
+    actual = trainer.epoch(rates(0.01), 1)
+    assert float(actual[0]) == pytest.approx(wanted_loss, rel=1e-4)
+    scale = float(expected.abs().max())
+    torch.testing.assert_close(trainer.first[0].cpu(), expected, rtol=1e-3, atol=5e-4 * scale)
 
 
 def test_candidates_of_one_run_do_not_disturb_each_other():
@@ -175,10 +175,10 @@ def test_candidates_with_rows_and_frozen_features_of_their_own(loss, is_small, m
     trainer = Trainer(model, parts, settings, 1, graphs=False)
     losses = trainer.epoch(rates(0.01, 0.01, 0.01), 1)
     for i in range(3):
-        wanted, _, wanted_loss = gradients(shapes[i], thetas[i], datas[i], settings)
+        expected, _, wanted_loss = gradients(shapes[i], thetas[i], datas[i], settings)
         assert float(losses[i]) == pytest.approx(wanted_loss, rel=1e-4)
-        scale = float(wanted.abs().max())
-        torch.testing.assert_close(trainer.first[i].cpu(), wanted, rtol=1e-3, atol=5e-4 * scale)
+        scale = float(expected.abs().max())
+        torch.testing.assert_close(trainer.first[i].cpu(), expected, rtol=1e-3, atol=5e-4 * scale)
 
 
 def test_some_of_the_candidates_go_on_with_their_rows():
@@ -248,8 +248,8 @@ def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
             seen[i] |= set(numbers.tolist())
             assert torch.equal(staged.x[i].T.cpu(), torch.from_numpy(data.x)[numbers])
             assert torch.equal(staged.target[i].T.cpu(), torch.from_numpy(data.target)[numbers])
-            wanted = torch.from_numpy(data.accepted)[numbers]
-            torch.testing.assert_close(staged.features[i, :2].T.cpu(), wanted, rtol=1e-5, atol=1e-6)
+            expected = torch.from_numpy(data.accepted)[numbers]
+            torch.testing.assert_close(staged.features[i, :2].T.cpu(), expected, rtol=1e-5, atol=1e-6)
     # Windows need not fill chunks: a few rows may have to wait for another epoch.
     assert all(len(numbers) > 0.9 * len(data.x) for numbers, data in zip(seen, datas, strict=True))
 
@@ -323,11 +323,11 @@ def test_an_epoch_follows_from_the_state_and_the_seeds():
 def test_a_recorded_epoch_is_the_same_as_an_eager_one():
     data, settings = rows(200), TuningSettings(batch_size=10, dropout=0.2)
     shape, theta = flat(DEEP)
-    found = []
+    actual = []
     for graphs in (False, True):
         model = Model([shape], theta[None].to(DEVICE).clone())
         trainer = Trainer(model, part_of(data), settings, 1, graphs=graphs)
         losses = [float(trainer.epoch(rates(0.01), seed)[0]) for seed in range(3)]
-        found.append((model.theta.clone(), losses))
-    assert torch.equal(found[0][0], found[1][0])
-    assert found[0][1] == found[1][1]
+        actual.append((model.theta.clone(), losses))
+    assert torch.equal(actual[0][0], actual[1][0])
+    assert actual[0][1] == actual[1][1]

@@ -1,0 +1,39 @@
+"""The models of a study: methods with their grids and ablations, and their peers."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.datasets import load_iris
+
+from opgrow.bench import models
+
+
+def test_all_peers_can_be_built():
+    for name, build in models.PEERS.items():
+        if name == "LightGBM":
+            pytest.importorskip("lightgbm")
+        assert hasattr(build(0), "fit")
+
+
+@pytest.mark.parametrize("name", models.ABLATIONS)
+def test_every_ablation_is_one_that_its_method_takes(name):
+    x, y = load_iris(return_X_y=True)
+    models.check_model(name)
+    method, parameters = models.split_name(name)
+    short = {"max_neurons": 2, "n_min": 2, "n_step": 2, "max_layers": 1}
+    settings = {"epochs": (1, 1, 1), "fine_tune_epochs": 1} | parameters | short
+    assert models.methods()[method](**settings).fit(x[::5], y[::5]).n_features_in_ == 4
+
+
+def test_every_grid_is_one_that_its_method_takes():
+    for name, cls in models.methods().items():
+        for parameters in models.grid_of(name):
+            cls(**parameters)
+    sizes = {name: len(models.grid_of(name)) for name in models.methods()}
+    assert sizes == {
+        **dict.fromkeys(("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"), 4),
+        **dict.fromkeys(("POP", "POPFast", "POPMemO", "POPMemH"), 1),
+        "PMLP": 12,
+        "PLN": 49,
+        "BLS": 49,
+    }
