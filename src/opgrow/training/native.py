@@ -109,16 +109,16 @@ class NativeTrainer:
 
     def _spread(self, tasks: Sequence[Callable[[], Any]]) -> Iterable[Any]:
         """The results of a task for each active candidate; every thread takes some of them."""
-        share = max(1, min(self.settings.n_threads, len(tasks)))
-        if share == 1:
+        n_workers = max(1, min(self.settings.n_threads, len(tasks)))
+        if n_workers == 1:
             return map(operator.call, tasks)
         results: list[Any] = [None] * len(tasks)
 
         def some(first: int) -> None:
-            for place in range(first, len(results), share):
+            for place in range(first, len(results), n_workers):
                 results[place] = tasks[place]()
 
-        run_all([partial(some, first) for first in range(share)], share)
+        run_all([partial(some, first) for first in range(n_workers)], n_workers)
         return results
 
     def batch_moments(self) -> np.ndarray:

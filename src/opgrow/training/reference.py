@@ -238,8 +238,8 @@ class ReferenceTrainer:
             for below in range(layer):
                 x = self._layer(everyone, below, blocks[below], x, normalised)
             raw = self._raw(everyone, layer, blocks[layer], x).double()
-            share = weight.double()[:, None]
-            total += torch.stack([(raw * share).sum(dim=1), (raw.square() * share).sum(dim=1)])
+            weights = weight.double()[:, None]
+            total += torch.stack([(raw * weights).sum(dim=1), (raw.square() * weights).sum(dim=1)])
         return total.cpu().numpy()
 
     @torch.no_grad()
@@ -250,9 +250,9 @@ class ReferenceTrainer:
             if not len(x):
                 continue
             outputs = self._outputs(everyone, self.theta, x[None], frozen[None], normalised).cpu().numpy()
-            wanted, share = target.cpu().numpy(), weight.cpu().numpy()
+            wanted, weights = target.cpu().numpy(), weight.cpu().numpy()
             for k, out in enumerate(outputs):
-                total[:, k] += self._sums(np.ascontiguousarray(out), np.ascontiguousarray(wanted), share)
+                total[:, k] += self._sums(np.ascontiguousarray(out), np.ascontiguousarray(wanted), weights)
         return total
 
     def _sums(self, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -233,7 +233,7 @@ def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
     shape, theta = flat(SINGLE, n_frozen=2)
     datas, parts = zip(*(frozen_part(n, n) for n in (300, 290)), strict=True)
     for part in parts:
-        part.inputs, part.kept = None, [None]
+        part.inputs, part.stored = None, [None]
         part.budget.share = 4e-5
     model = Model([shape] * 2, theta.repeat(2, 1).to(DEVICE))
     trainer = DeviceSteps(model, parts, TuningSettings(batch_size=10), 1, graphs=False)

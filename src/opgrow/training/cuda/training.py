@@ -41,13 +41,13 @@ class DeviceTrainer:
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         seed = int(rng.integers(1, 2**63))
-        given = torch.from_numpy(rates).to(self.train.device)
+        device_rates = torch.from_numpy(rates).to(self.train.device)
 
         def work() -> tuple[np.ndarray, np.ndarray]:
             steps = self._steps or self._new_steps(seed)
             self._steps = None  # after a failure another one, with smaller chunks, goes on
             before = steps.skipped.clone()
-            losses = steps.epoch(given, seed)
+            losses = steps.epoch(device_rates, seed)
             self._steps = steps
             return losses.cpu().numpy(), (steps.skipped - before).cpu().numpy()
 
