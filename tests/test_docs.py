@@ -88,7 +88,9 @@ def test_modules_files_and_what_is_in_them_exist(page):
 
 
 def test_a_name_that_does_not_exist_is_noticed(tmp_path):
-    right = "`load` and `read` in `estimators/files/__init__.py`, `docs/blocks.py`, `opgrow.data.read_table`, "
+    right = (
+        "`load` and `read` in `estimators/files/__init__.py`, `docs/blocks.py`, `opgrow.data.read_table`, "
+    )
     wrong = "`load` and `nosuch` in `estimators/files/__init__.py`, `docs/nosuch.py`, `opgrow.data.nosuch`"
     assert list(blocks.Page(write_page(tmp_path, right)).missing_names()) == []
     missing = ["opgrow.data.nosuch", "docs/nosuch.py", "nosuch"]

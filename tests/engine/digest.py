@@ -63,7 +63,7 @@ def digest(engine: Native, n: int = 83) -> str:
     add(
         gram,
         factor,
-        engine.cholesky_solve(factor, gram),
+        engine.substitute(factor, engine.substitute(factor, gram), transposed=True),
         engine.gram(x, slope, ones),
         *engine.moments(slope, ones),
         *engine.search_sums(

@@ -88,7 +88,6 @@ def call_sums(engine, rng):
     k = int(rng.integers(0, 4))
     others = weight if rng.random() < 0.5 else None, left, values(rng, n, size(rng))
     engine.search_sums(values(rng, k, q, n), *values(rng, 2, k, q), *others)
-    engine.gram_double(left.astype(np.float64), left.astype(np.float64))
     engine.moments(left, weight)
     engine.score(
         str(rng.choice(["accuracy", "brier", "loss"])),
@@ -100,7 +99,7 @@ def call_sums(engine, rng):
     matrix = engine.gram(left, left) + np.eye(p)
     factor = engine.cholesky(matrix)
     if factor is not None:
-        engine.cholesky_solve(factor, values(rng, p, q).astype(np.float64))
+        engine.substitute(factor, values(rng, p, q).astype(np.float64), transposed=True)
     engine.whiten(np.stack([matrix, matrix]), 0.1)
     engine.eigen(matrix)
     engine.orthonormal(matrix)

@@ -91,10 +91,6 @@ class AlgebraFunctions(Functions):
         call(pointer(factor), len(factor), pointer(out), right.shape[1], int(transposed))
         return out
 
-    def cholesky_solve(self, factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(factor factor')^-1 right."""
-        return self.substitute(factor, self.substitute(factor, right), transposed=True)
-
     def eigen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Eigenvalues (n,), ascending, and eigenvectors (n, n), as columns, of a symmetric matrix.
 

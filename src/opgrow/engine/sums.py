@@ -64,20 +64,6 @@ class SumFunctions(Functions):
         call(*matrices, pointer(weight), len(left), pointer(out), pointer(scratch))
         return out
 
-    def gram_double(
-        self, left: np.ndarray, right: np.ndarray, weight: np.ndarray | None = None
-    ) -> np.ndarray:
-        """As `gram` for contiguous matrices in double precision, added from row to row."""
-        check("left", left, (None, None), np.float64)
-        check("right", right, (len(left), None), np.float64)
-        if weight is not None:
-            check("weight", weight, (len(left),), np.float64)
-        out = np.empty((left.shape[1], right.shape[1]))
-        call = self._bind("gram_double", (POINTER, INTEGER, POINTER, INTEGER, POINTER, INTEGER, POINTER))
-        sizes = left.shape[1], right.shape[1]
-        call(pointer(left), sizes[0], pointer(right), sizes[1], pointer(weight), len(left), pointer(out))
-        return out
-
     def search_sums(
         self,
         h: np.ndarray,

@@ -43,29 +43,6 @@ void OG_NAME(og_gram)(
                 out[i * n_right + j] = out[j * n_right + i];
 }
 
-void OG_NAME(og_gram_double)(
-    const double *left, int64_t n_left, const double *right, int64_t n_right, const double *weight, int64_t n_rows,
-    double *restrict out)
-{
-    memset(out, 0, sizeof(double) * (size_t)(n_left * n_right));
-    for (int64_t j = 0; j < n_right; j += OG_LANES) {
-        int64_t width = og_min(OG_LANES, n_right - j);
-        for (int64_t i = 0; i < n_left; i++) {
-            double sums[OG_LANES] = {0};
-            for (int64_t r = 0; r < n_rows; r++) {
-                const double *from = right + r * n_right + j;
-                double factor = left[r * n_left + i] * (weight ? weight[r] : 1.0);
-                if (width == OG_LANES)
-                    OG_EACH_LANE(l) sums[l] += factor * from[l];
-                else
-                    for (int64_t l = 0; l < width; l++)
-                        sums[l] += factor * from[l];
-            }
-            memcpy(out + i * n_right + j, sums, sizeof(double) * (size_t)width);
-        }
-    }
-}
-
 void OG_NAME(og_column_sums)(
     const float *x, int64_t x_stride, int64_t n_rows, int64_t n_columns, const float *weight, const double *centre,
     int64_t power, double *restrict out)

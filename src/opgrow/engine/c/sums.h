@@ -17,11 +17,6 @@ void OG_NAME(og_gram)(
     const float *left, int64_t left_row, int64_t left_column, int64_t n_left, const float *right, int64_t right_row,
     int64_t right_column, int64_t n_right, const float *weight, int64_t n_rows, double *out, float *room);
 
-/* The same for contiguous matrices in double precision, from row to row. */
-void OG_NAME(og_gram_double)(
-    const double *left, int64_t n_left, const double *right, int64_t n_right, const double *weight, int64_t n_rows,
-    double *out);
-
 /* out [column] = sum over rows of weight (x - centre)^power, power 1 or 2; weight and centre may be NULL. */
 void OG_NAME(og_column_sums)(
     const float *x, int64_t x_stride, int64_t n_rows, int64_t n_columns, const float *weight, const double *centre,

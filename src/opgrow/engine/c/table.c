@@ -25,7 +25,6 @@ const og_entry OG_NAME(og_table)[] = {
     OG_ENTRY(gradients),
     OG_ENTRY(gram_room),
     OG_ENTRY(gram),
-    OG_ENTRY(gram_double),
     OG_ENTRY(column_sums),
     OG_ENTRY(search_scores_room),
     OG_ENTRY(search_scores),
