@@ -16,6 +16,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -44,6 +45,9 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _INLINE = re.compile(r"`(opgrow\s[a-z][^`]*)`")
+_MODULE = re.compile(r"`(opgrow(?:\.\w+)+)`")
+_FILE = re.compile(r"`((?:[a-z_-]+/)+\w+\.(?:py|c|h|md))`")
+_NAMES_IN_FILE = re.compile(r"((?:`[\w.]+`(?:,| and)?\s)+)in `((?:\w+/)+\w+\.(?:py|c|h))`")
 
 
 class MissingTool(Exception):
@@ -89,6 +93,21 @@ class Page:
         """Commands within sentences."""
         return [shlex.split(text) for text in _INLINE.findall(self.text)]
 
+    def missing_names(self) -> Iterator[str]:
+        """Modules and files that sentences name and that do not exist, and names that their file lacks."""
+        for name in _MODULE.findall(self.text):
+            if not _exists(name):
+                yield name
+        for name in _FILE.findall(self.text):
+            if _file(name) is None:
+                yield name
+        for names, file in _NAMES_IN_FILE.findall(self.text):
+            path = _file(file)
+            words = set() if path is None else set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+            for name in re.findall(r"`([\w.]+)`", names):
+                if name.rpartition(".")[2] not in words:
+                    yield name
+
     def run(self, block: Block) -> str:
         """Run a block in the working folder; what it printed. Commands come before their output."""
         if block.language == "python":
@@ -106,6 +125,22 @@ class Page:
         with contextlib.redirect_stdout(printed):
             exec(code, self.names)
         return printed.getvalue()
+
+
+def _exists(name: str) -> bool:
+    """Whether there is a module, or something in a module, by this name."""
+    try:
+        pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def _file(name: str) -> Path | None:
+    """A file of the repository, or of the package."""
+    return next(
+        (folder / name for folder in (ROOT, ROOT / "src" / "opgrow") if (folder / name).exists()), None
+    )
 
 
 def commands(block: Block) -> list[str]:

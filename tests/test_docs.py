@@ -82,6 +82,19 @@ def test_commands_and_their_options_exist(page):
         blocks.check_options(words[1:])
 
 
+@each_page
+def test_modules_files_and_what_is_in_them_exist(page):
+    assert list(blocks.Page(page).missing_names()) == []
+
+
+def test_a_name_that_does_not_exist_is_noticed(tmp_path):
+    right = "`load` and `read` in `estimators/files.py`, `docs/blocks.py`, `opgrow.data.read_table`, "
+    wrong = "`load` and `nosuch` in `estimators/files.py`, `docs/nosuch.py`, `opgrow.data.nosuch`"
+    assert list(blocks.Page(write_page(tmp_path, right)).missing_names()) == []
+    missing = ["opgrow.data.nosuch", "docs/nosuch.py", "nosuch"]
+    assert list(blocks.Page(write_page(tmp_path, wrong)).missing_names()) == missing
+
+
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [

@@ -24,10 +24,10 @@ from sklearn.metrics import r2_score
 from opgrow import HeMLGOPClassifier, HeMLRNClassifier, distributed, load
 from opgrow.common.team import Alone
 from opgrow.distributed.cost import epoch_bytes, search_bytes, step_bytes
-from opgrow.distributed.meeting import meet
+from opgrow.distributed.rendezvous import meet
 from opgrow.growth.checkpoints import Folder
 from opgrow.growth.checkpoints.identity import read_run
-from opgrow.growth.checkpoints.records import read_record
+from opgrow.growth.checkpoints.record_files import read_record
 from opgrow.operators import library
 from opgrow.rows.chunks import from_files
 from tests.distributed import rank_worker as worker
@@ -231,7 +231,7 @@ def test_the_traffic_does_not_depend_on_the_rows() -> None:
 
 @pytest.mark.usefixtures("one_rank")
 def test_the_steps_on_a_device_are_those_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    from opgrow.estimators import array_data
+    from opgrow.estimators.fit import array_data
     from opgrow.growth.cuda_engine import CudaEngine
 
     x, y = worker.classes(200)

@@ -26,13 +26,7 @@ from opgrow import Block, Layer, Network, OperatorSet, estimators, export_onnx
 from opgrow.cli import app
 from opgrow.estimators.files import save
 from opgrow.export import onnx_graph, onnx_network
-from opgrow.operators import (
-    register_activation,
-    register_nodal,
-    register_pool,
-    registered,
-    unregister,
-)
+from opgrow.operators import register_activation, register_nodal, register_pool, registered, unregister
 from opgrow.rows.tables import TableEncoder
 from tests import networks
 from tests.double_precision import (

@@ -17,14 +17,14 @@ from opgrow import (
     POPClassifier,
     POPFastClassifier,
 )
-from opgrow.estimators import array_data
+from opgrow.estimators.fit import array_data
 from opgrow.estimators.listeners import Callback, StopGrowth
 from opgrow.operators import register_activation, unregister
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
 from opgrow.growth.cuda_engine import CudaEngine
-from opgrow.rows.device import memory
+from opgrow.rows.device import budget
 from opgrow.training.cuda import training as gpu_training
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -43,8 +43,8 @@ def on_device(monkeypatch):
 @pytest.fixture
 def streamed(monkeypatch):
     """Nothing stays on the device."""
-    monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 50_000)
+    monkeypatch.setattr(budget, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(budget, "free_bytes", lambda device: 50_000)
 
 
 def table(n=80, seed=0):

@@ -30,8 +30,8 @@ from opgrow.bench.study import Study
 from opgrow.cli import app
 from opgrow.common.texts import plain_console, printable
 from opgrow.estimators import files as persistence
+from opgrow.estimators.files.reading import tried_operators
 from opgrow.estimators.listeners.progress import growth_table
-from opgrow.estimators.record_reading import tried_operators
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
 from opgrow.rows.tables import Table, TableEncoder

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..estimators import HeMLGOPClassifier
-from ..rows.device.memory import indexed
+from ..rows.device.budget import indexed
 from .speed import Row
 
 __all__ = ["measure_rows"]

@@ -126,7 +126,7 @@ def model_inputs(model: ModelFile, folder: Path) -> Source:
 
 def targets(folder: Path, target: str | None) -> tuple[str, np.ndarray]:
     """Name and values of the targets in a folder."""
-    from opgrow.estimators.streaming import targets_of
+    from opgrow.estimators.fit.sources import targets_of
     from opgrow.rows.chunks import open_source
 
     name = target or ("target" if any(folder.rglob("*.parquet")) else "y")
@@ -135,7 +135,7 @@ def targets(folder: Path, target: str | None) -> tuple[str, np.ndarray]:
 
 def prediction_lines(model: ModelFile, folder: Path, rows: Any, proba: bool) -> Iterator[bytes]:
     """CSV of the predictions, chunk by chunk; ``rows`` makes header and rows from inputs."""
-    from opgrow.estimators.streaming import chunks_for
+    from opgrow.estimators.fit.sources import chunks_for
 
     for number, chunk in enumerate(chunks_for(model.estimator, model_inputs(model, folder))):
         yield rows(model, chunk.x, proba, header=number == 0).encode()

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from opgrow.cli import common
 from opgrow.common.machine import available_bytes, peak_bytes, resident_bytes
-from opgrow.estimators.array_data import divide_rows
+from opgrow.estimators.fit.array_data import divide_rows
 from opgrow.estimators.parameters import n_threads
 from opgrow.estimators.resources import Plan, plan_fit
 from opgrow.network.drawing.svg import counted

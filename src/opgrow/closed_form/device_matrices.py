@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..operators import OperatorSet
 from ..operators.unit_norm import tensor_unit_rows
-from ..rows.device.memory import Budget, shrinking
+from ..rows.device.budget import Budget, shrinking
 from ..rows.device.rows import Chunk, DeviceRows
 from ..rows.device.scoring import score_sums
 from ..rows.device.source import spans_of

@@ -12,12 +12,12 @@ from ..common.extras import require_torch
 if TYPE_CHECKING:
     from .fitting import fit
     from .group import LostRank
-    from .meeting import process_group
     from .on_ray import ray_fit
+    from .rendezvous import process_group
 
 __all__ = ["LostRank", "fit", "process_group", "ray_fit"]
 
-_HOMES = {"LostRank": "group", "fit": "fitting", "process_group": "meeting", "ray_fit": "on_ray"}
+_HOMES = {"LostRank": "group", "fit": "fitting", "process_group": "rendezvous", "ray_fit": "on_ray"}
 
 
 def __dir__() -> list[str]:

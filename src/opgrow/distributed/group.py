@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..engine.shards import pairwise_sum
-from .memory import MemoryLine, create_file, possible
+from .shared_memory import MemoryLine, create_file, possible
 
 __all__ = ["Group", "LostRank"]
 

@@ -41,7 +41,7 @@ def fit_shares(estimator: Any, x: Any, y: Any = None, eval_set: tuple[Any, Any] 
     import torch.distributed as dist
 
     from .fitting import fit
-    from .meeting import process_group
+    from .rendezvous import process_group
 
     with process_group(estimator.device):
         rank, size = dist.get_rank(), dist.get_world_size()

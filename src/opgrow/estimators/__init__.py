@@ -1,7 +1,7 @@
 """The methods as scikit-learn estimators, a file for each family; `base` is what all of them share."""
 
-from .bls import BLSClassifier, BLSRegressor
-from .hemlgop import (
+from .families.bls import BLSClassifier, BLSRegressor
+from .families.hemlgop import (
     HeMLGOPClassifier,
     HeMLGOPRegressor,
     HeMLRNClassifier,
@@ -11,9 +11,9 @@ from .hemlgop import (
     HoMLRNClassifier,
     HoMLRNRegressor,
 )
-from .pln import PLNClassifier, PLNRegressor
-from .pmlp import PMLPClassifier, PMLPRegressor
-from .pop import (
+from .families.pln import PLNClassifier, PLNRegressor
+from .families.pmlp import PMLPClassifier, PMLPRegressor
+from .families.pop import (
     POPClassifier,
     POPFastClassifier,
     POPFastRegressor,

@@ -1,7 +1,7 @@
 """What all estimators share: the parameters of every family, and the questions that a fit asks them.
 
-A family of methods is a subclass of `GrowingEstimator` with an ``__init__`` that only assigns; `_settings`
-and `_complete` say what its parameters mean. Its classifiers and regressors also inherit from
+A family of methods is a subclass of `GrowingEstimator` that declares its parameters; `_settings` and
+`_complete` say what they mean. Its classifiers and regressors also inherit from
 `GrowingClassifier` or `GrowingRegressor`, which fit and predict.
 """
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,24 +15,26 @@ from ..network import Network
 from ..rows.chunks.sources import Source
 from ..rows.preparation import in_units, one_hot
 from ..training.scores import probabilities
-from .array_data import ArrayData
 from .base import Settings
-from .fit_data import FitData, check_classes
-from .fitting import Fit
-from .inputs import EvalSet, check_eval_set, check_rows
+from .fit.array_data import ArrayData
+from .fit.data import FitData, check_classes
+from .fit.fitting import Fit
+from .fit.inputs import EvalSet, check_eval_set, check_rows
+from .fit.source_data import SourceData
+from .fit.sources import as_source, targets_of
+from .parameter_groups import ClassParameters, MachineParameters, RowParameters
 from .parameters import check_common, class_weights
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
-from .source_data import SourceData
-from .streaming import as_source, targets_of
 
 __all__ = ["GrowingClassifier"]
 
 
-class GrowingClassifier(ClassifierMixin, PublishingEstimator[Settings]):
-    """Fits and predicts classes. A family's classifiers have ``class_weight`` beside its parameters."""
+class GrowingClassifier(
+    MachineParameters, ClassParameters, RowParameters, ClassifierMixin, PublishingEstimator[Settings]
+):
+    """Fits and predicts classes."""
 
-    class_weight: Mapping[Any, float] | str | None
     classes_: np.ndarray
 
     def fit(

@@ -13,9 +13,9 @@ from ..growth.devices import prediction_device
 from ..network import Network
 from ..rows.chunks.sources import Source
 from .base import GrowingEstimator, Settings
-from .inputs import check_inputs
+from .fit.inputs import check_inputs
+from .fit.sources import chunks_for
 from .outside import FarRows, values_outside
-from .streaming import chunks_for
 
 __all__ = ["PredictingEstimator", "network_outputs"]
 

@@ -14,21 +14,22 @@ from ..common.team import current
 from ..network import Network
 from ..rows.chunks.sources import Source
 from ..rows.preparation import as_array, as_numbers, in_units, moments
-from .array_data import ArrayData
 from .base import Settings
-from .fit_data import FitData
-from .fitting import Fit
-from .inputs import EvalSet, check_eval_set, check_rows
+from .fit.array_data import ArrayData
+from .fit.data import FitData
+from .fit.fitting import Fit
+from .fit.inputs import EvalSet, check_eval_set, check_rows
+from .fit.source_data import SourceData
+from .fit.sources import as_source, targets_of
+from .parameter_groups import MachineParameters, RowParameters
 from .parameters import check_common
 from .prediction import network_outputs
 from .publishing import PublishingEstimator
-from .source_data import SourceData
-from .streaming import as_source, targets_of
 
 __all__ = ["GrowingRegressor"]
 
 
-class GrowingRegressor(RegressorMixin, PublishingEstimator[Settings]):
+class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, PublishingEstimator[Settings]):
     """Fits and predicts one or several numeric targets."""
 
     n_targets_: int

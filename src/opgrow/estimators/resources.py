@@ -19,7 +19,7 @@ from ..growth.settings import GrowthSettings
 from ..rows.preparation import _CHUNK_ELEMENTS
 from ..rows.problem import Problem
 from .base import GrowingEstimator, NetworkSize
-from .fit_data import MIN_VALIDATION_ROWS
+from .fit.data import MIN_VALIDATION_ROWS
 from .parameters import check_common
 
 __all__ = ["Plan", "plan_fit"]

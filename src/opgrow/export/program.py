@@ -45,12 +45,12 @@ class Step:
     mean: np.ndarray | None = None
 
     @property
-    def n_neurons(self) -> int:
-        return self.weight.shape[0]
-
-    @property
     def n_inputs(self) -> int:
         return self.weight.shape[1]
+
+    @property
+    def n_neurons(self) -> int:
+        return len(self.weight)
 
     @property
     def kind(self) -> tuple[Any, ...]:

@@ -13,11 +13,11 @@ from ..closed_form.device_matrices import DeviceMatrices
 from ..common.process import full_single_precision
 from ..common.team import ALONE, Alone
 from ..network.scaling import Scaling
-from ..rows.device.memory import free_bytes, indexed
+from ..rows.device.budget import free_bytes, indexed
 from ..rows.device.rows import DeviceRows
 from ..rows.device.source import Source, device_moments
 from ..rows.preparation import moments
-from ..rows.problem import Problem, place_of
+from ..rows.problem import Problem
 from ..training.candidates import Candidates
 from ..training.cuda.meeting import Meeting
 from ..training.cuda.training import DeviceTrainer
@@ -65,19 +65,9 @@ class CudaEngine:
             return moments(x, weight, rows=rows, team=team)
         return device_moments(x, rows, weight, self.device)
 
-    def problem(
-        self,
-        x: np.ndarray,
-        rows: np.ndarray | None,
-        target: np.ndarray,
-        weight: np.ndarray,
-        scaling: Scaling,
-        validation: Problem | None,
-        team: Alone,
-    ) -> Problem:
-        place = place_of(len(x), rows, team)
-        total = None if place is None else place.total
-        return Problem(x, target, weight, validation, rows, scaling, place=place, total_rows=total)
+    def prepared(self, problem: Problem, team: Alone) -> Problem:
+        """As it is: inputs are scaled on the way to the device."""
+        return problem
 
     def rows(self, problem: Problem, team: Alone = ALONE) -> DeviceRows:
         held = self._sources.get(id(problem))

@@ -8,7 +8,7 @@ leave to plain torch what only a user's own operators, losses or optimisers need
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -16,12 +16,11 @@ import numpy as np
 from ..closed_form.matrices import HostMatrices, Matrices
 from ..common.team import ALONE, Alone
 from ..common.threads import single_threaded_libraries
-from ..network.scaling import Scaling
 from ..rows.chunks.chunk_rows import ChunkRows
 from ..rows.interface import Rows
 from ..rows.memory import MemoryRows
 from ..rows.preparation import moments, scaled
-from ..rows.problem import Problem, place_of
+from ..rows.problem import Problem
 from ..training.candidates import Candidates
 from ..training.native import NativeTrainer
 from ..training.settings import TuningSettings, is_plain
@@ -70,17 +69,8 @@ class Engine(Protocol):
         """Weighted mean and scale of each column over some rows, of all ranks."""
         ...
 
-    def problem(
-        self,
-        x: np.ndarray,
-        rows: np.ndarray | None,
-        target: np.ndarray,
-        weight: np.ndarray,
-        scaling: Scaling,
-        validation: Problem | None,
-        team: Alone,
-    ) -> Problem:
-        """The problem that some rows of the user's inputs make."""
+    def prepared(self, problem: Problem, team: Alone) -> Problem:
+        """A problem of the user's inputs, which have a scaling, as this engine takes it."""
         ...
 
     def rows(self, problem: Problem, team: Alone = ALONE) -> Rows:
@@ -134,20 +124,11 @@ class NativeEngine:
     ) -> tuple[np.ndarray, np.ndarray]:
         return moments(x, weight, rows=rows, team=team)
 
-    def problem(
-        self,
-        x: np.ndarray,
-        rows: np.ndarray | None,
-        target: np.ndarray,
-        weight: np.ndarray,
-        scaling: Scaling,
-        validation: Problem | None,
-        team: Alone,
-    ) -> Problem:
-        place = place_of(len(x), rows, team)
+    def prepared(self, problem: Problem, team: Alone) -> Problem:
+        x, rows, scaling = problem.x, problem.rows, problem.scaling
+        assert scaling is not None
         inputs = team.together(lambda: scaled(x, scaling, "X or eval_set", rows))
-        total = None if place is None else place.total
-        return Problem(inputs, target, weight, validation, place=place, total_rows=total)
+        return replace(problem, x=inputs, rows=None, scaling=None)
 
     def rows(self, problem: Problem, team: Alone = ALONE) -> Rows:
         rows = MemoryRows.of(problem, self.n_threads, team)

@@ -24,7 +24,7 @@ from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..rows.draws import Draw, draw_weights
 from ..rows.interface import Rows
-from ..rows.search_sums import Gathered
+from ..rows.search_sums import Gathered, Shortlist
 
 __all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "check_result", "search"]
 
@@ -259,7 +259,9 @@ def _scores(
     for r in range(len(problem.bases)):
         chosen = np.flatnonzero(keep[r])
         if chosen.size:
-            score[r, chosen] = _predictive_scores(problem, r, chosen, where, cache, settings)
+            score[r, chosen] = _predictive_scores(
+                problem, r, Shortlist(problem.draws, chosen, cache), where, settings
+            )
     return np.where(np.isfinite(score), score, -np.inf)
 
 
@@ -273,14 +275,13 @@ def _best(cost: np.ndarray, size: int) -> np.ndarray:
 def _predictive_scores(
     problem: _Problem,
     r: int,
-    chosen: np.ndarray,
+    shortlist: Shortlist,
     where: Rows,
-    cache: list[Array] | None,
     settings: SearchSettings,
 ) -> np.ndarray:
     """Leave-one-out error (negative) or accuracy of candidates, by a pass over ``where``."""
     base, solved, algebra = problem.bases[r], problem.updates[r], algebra_of(problem.mean)
-    single = algebra.single
+    single, chosen = algebra.single, shortlist.chosen
     candidates = SolvedCandidates(
         single(problem.mean[chosen]),
         single(1.0 / (problem.variance[chosen] + NORM_EPSILON) ** 0.5),
@@ -294,7 +295,7 @@ def _predictive_scores(
         base.weight,
     )
     score = partial(algebra.scores, candidates, settings.score == "loo")
-    total = where.score(problem.draws, chosen, cache, score, settings.n_threads)
+    total = where.score(shortlist, score, settings.n_threads)
     return algebra.host(total / where.sample.total_weight)
 
 

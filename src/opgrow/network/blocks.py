@@ -48,7 +48,21 @@ class Norm:
         return f"Norm({len(self.mean)})"
 
 
-class Block:
+class Neurons:
+    """What has a weight for each input of each neuron, wherever that is."""
+
+    weight: Any
+
+    @property
+    def n_inputs(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def n_neurons(self) -> int:
+        return self.weight.shape[1]
+
+
+class Block(Neurons):
     """Neurons that share one operator set and were added together.
 
     Parameters
@@ -79,6 +93,8 @@ class Block:
     ((5, 40), 440)
     """
 
+    weight: np.ndarray
+
     def __init__(
         self,
         n_inputs: int,
@@ -102,14 +118,6 @@ class Block:
         self.bias = np.zeros(n_neurons, np.float32)
         # Any, because whoever tunes batch-normalised blocks knows that it is not None.
         self.norm: Any = Norm(n_neurons) if norm == "batch" else None
-
-    @property
-    def n_inputs(self) -> int:
-        return self.weight.shape[0]
-
-    @property
-    def n_neurons(self) -> int:
-        return self.weight.shape[1]
 
     def features(self, x: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """f(rho(psi(x, weight)) + bias), before the batch norm: (N, n_inputs) to (N, n_neurons)."""
@@ -178,11 +186,11 @@ class Linear:
 
     @property
     def n_inputs(self) -> int:
-        return self.weight.shape[0]
+        return len(self.weight)
 
     @property
     def n_outputs(self) -> int:
-        return self.weight.shape[1]
+        return len(self.bias)
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """Rows (N, n_inputs) to (N, n_outputs), in double precision.

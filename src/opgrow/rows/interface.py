@@ -11,7 +11,7 @@ from ..common.team import Alone
 from ..engine.dispatch import Array
 from ..network import Block
 from .draws import Draw
-from .search_sums import Gathered, ScoreChunk
+from .search_sums import Gathered, ScoreChunk, Shortlist
 from .window import EpochWindows
 
 __all__ = ["Rows", "WholeRows"]
@@ -84,14 +84,7 @@ class Rows(Protocol):
         """One pass over the rows that sums what the fits of a search's candidates need."""
         ...
 
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Array] | None,
-        function: ScoreChunk,
-        n_threads: int,
-    ) -> Array:
+    def score(self, shortlist: Shortlist, function: ScoreChunk, n_threads: int) -> Array:
         """The sum of a function of the chosen candidates' features over chunks of rows."""
         ...
 

@@ -18,13 +18,15 @@ from ..engine.native import native
 from ..engine.shards import pairwise_sum
 from ..network import Block
 from .draws import Draw, all_features, n_features, picked
-from .problem import Place, Problem, sample_rows, shared_sample
+from .problem import Place, Problem, RowArrays, sample_rows, shared_sample
+from .rank_rows import RankRows
 from .search_sums import (
     CACHE_BYTES,
     CellTotals,
     Gathered,
     Provisional,
     ScoreChunk,
+    Shortlist,
     Sums,
     chunks,
     provisional,
@@ -41,7 +43,7 @@ _PIECE_ROWS = 4096
 
 
 @dataclass
-class MemoryRows:
+class MemoryRows(RowArrays, RankRows):
     """Rows in the memory of the host; on several ranks, those of this one.
 
     Attributes
@@ -74,22 +76,11 @@ class MemoryRows:
         return len(self.x)
 
     @property
-    def n_inputs(self) -> int:
-        return self.x.shape[1]
-
-    @property
     def n_accepted(self) -> int:
         return self.accepted.shape[1]
 
-    @property
-    def n_outputs(self) -> int:
-        return self.target.shape[1]
-
-    @property
-    def total_weight(self) -> float:
-        if self._total_weight is None:
-            self._total_weight = float(self.team.sum(self.weight.sum(dtype=np.float64), "moments"))
-        return self._total_weight
+    def _weight_here(self) -> float:
+        return self.weight.sum(dtype=np.float64)
 
     @property
     def sample(self) -> MemoryRows:
@@ -186,16 +177,10 @@ class MemoryRows:
         """Tasks that sum the rows span by span."""
         return (partial(self._sums, draws, constants, span) for _, span in self._spans(draws))
 
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Array] | None,
-        function: ScoreChunk,
-        n_threads: int,
-    ) -> Array:
+    def score(self, shortlist: Shortlist, function: ScoreChunk, n_threads: int) -> Array:
         """Without a cache, only the features of the chosen candidates are computed again."""
-        needed, spans = picked(draws, chosen), self._spans(draws)
+        chosen, cache = shortlist.chosen, shortlist.cache
+        needed, spans = picked(shortlist.draws, chosen), self._spans(shortlist.draws)
 
         def task(number: int, span: slice) -> np.ndarray:
             h = all_features(self.x[span], needed) if cache is None else cache[number][chosen]

@@ -14,7 +14,7 @@ from ..network.scaling import Scaling
 if TYPE_CHECKING:
     from .chunks.rows import TrainingRows
 
-__all__ = ["Place", "Problem", "place_of", "sample_rows", "shared_sample"]
+__all__ = ["Place", "Problem", "RowArrays", "place_of", "sample_rows", "shared_sample"]
 
 
 def sample_rows(n_outputs: int) -> int:
@@ -56,8 +56,23 @@ def place_of(n_rows: int, chosen: np.ndarray | None, team: Alone) -> Place | Non
     return Place(numbers, sum(counts[: team.rank]), sum(counts), cell_cuts(numbers, sum(sizes)))
 
 
+class RowArrays:
+    """What has inputs (N, D) and targets (N, outputs) of rows."""
+
+    x: np.ndarray
+    target: np.ndarray
+
+    @property
+    def n_inputs(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        return self.target.shape[1]
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(RowArrays):
     """Data to grow from: inputs (N, D), targets (N, outputs), weights (N,) with mean 1; all float32.
 
     Inputs are scaled, unless ``scaling`` is given: then they are as the user passed them, of any float type,
@@ -84,14 +99,6 @@ class Problem:
     def n_rows(self) -> int:
         """Rows in all, of which some may be elsewhere."""
         return len(self.target) if self.total_rows is None else self.total_rows
-
-    @property
-    def n_inputs(self) -> int:
-        return self.x.shape[1]
-
-    @property
-    def n_outputs(self) -> int:
-        return self.target.shape[1]
 
     def read_in_chunks(self, chunks: TrainingRows, team: Alone) -> Problem:
         """The same with training rows in chunks: each rank has its own, and a share of the sample."""

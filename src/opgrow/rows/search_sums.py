@@ -7,7 +7,7 @@ that float32 products neither cancel nor overflow; the true standardisation is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,12 +17,14 @@ from ..common.reservations import Reservation
 from ..common.team import Alone
 from ..engine.dispatch import Array, algebra_of
 from ..engine.native import native
+from .draws import Draw
 
 __all__ = [
     "CellTotals",
     "Gathered",
     "Provisional",
     "ScoreChunk",
+    "Shortlist",
     "Sums",
     "chunks",
     "constants_of",
@@ -79,6 +81,21 @@ class Gathered:
     provisional: Provisional
     cache: list[Array] | None
     reservation: Reservation | None = None
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """Candidates that a second pass scores.
+
+    Attributes
+    ----------
+    draws : those of all candidates; chosen : the numbers of the candidates
+    cache : raw features of all candidates by chunk, if the first pass over the same rows kept them
+    """
+
+    draws: Sequence[Draw]
+    chosen: np.ndarray
+    cache: list[Array] | None
 
 
 #: From raw features (k, m, n), accepted features (n, p), targets (n, C) and weights (n,) to summed scores

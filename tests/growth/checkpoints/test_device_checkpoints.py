@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from opgrow import HeMLGOPClassifier, POPFastClassifier
-from opgrow.estimators import array_data
+from opgrow.estimators.fit import array_data
 from opgrow.growth.checkpoints import folder
 
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")

@@ -24,7 +24,7 @@ from opgrow.training.settings import TuningSettings
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
 from opgrow.growth.cuda_engine import CudaEngine
-from opgrow.rows.device import memory
+from opgrow.rows.device import budget
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 NOT_TUNED = TuningSettings(loss="mse", learning_rates=(), epochs=())
@@ -58,8 +58,8 @@ SETTINGS = {
 @pytest.fixture
 def too_small(monkeypatch):
     """A device on which no rows are kept, and the work of a few dozen fits."""
-    monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 4000)
+    monkeypatch.setattr(budget, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(budget, "free_bytes", lambda device: 4000)
 
 
 def problem(n=150, d=5, seed=0, held=False, weighted=True):

@@ -21,9 +21,9 @@ from opgrow.rows.problem import Problem
 pytest.importorskip("triton", reason="the GPU kernels are written in Triton, which is not installed")
 
 from opgrow.growth.cuda_engine import CudaEngine
-from opgrow.rows.device import memory
+from opgrow.rows.device import budget
 from opgrow.rows.device import rows as gpu_rows
-from opgrow.rows.device.memory import Budget, shrinking
+from opgrow.rows.device.budget import Budget, shrinking
 from opgrow.rows.device.source import device_moments
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -35,8 +35,8 @@ SETTINGS = SearchSettings(ridges=(0.1, 1.0), weight_ranges=(0.8,))
 @pytest.fixture(params=["resident", "streamed"])
 def storage(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(memory, "RESIDENT_SHARE", 0.0)
-        monkeypatch.setattr(memory, "free_bytes", lambda device: 60_000)
+        monkeypatch.setattr(budget, "RESIDENT_SHARE", 0.0)
+        monkeypatch.setattr(budget, "free_bytes", lambda device: 60_000)
     return request.param
 
 
@@ -188,7 +188,7 @@ def test_a_search_that_runs_out_of_memory_gives_the_same_result(monkeypatch):
         return features(x, *others)
 
     monkeypatch.setattr(gpu_rows, "candidate_features", scarce)
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 500_000)
+    monkeypatch.setattr(budget, "free_bytes", lambda device: 500_000)
     actual = search(CudaEngine(DEVICE).rows(raw), SETS, 3, SETTINGS, np.random.default_rng(0))
     assert failures
     assert actual.winner.candidate.operator_set == whole.winner.candidate.operator_set

@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification
 
 from opgrow import Block, Callback, HeMLGOPClassifier, Layer, OperatorSet
 from opgrow.common.team import ALONE
-from opgrow.estimators import array_data
+from opgrow.estimators.fit import array_data
 from opgrow.estimators.listeners import StopGrowth
 from opgrow.growth.engine import NativeEngine
 from opgrow.network import Linear

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...growth.events import StopGrowth
 from .base import Callback, broadcast, check_callbacks
 from .budget import MaxParameters, MaxSeconds
-from .records import MLflow, TensorBoard
+from .curves import MLflow, TensorBoard
 
 if TYPE_CHECKING:
     from .progress import Progress

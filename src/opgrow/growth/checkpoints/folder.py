@@ -19,7 +19,7 @@ from typing import IO, Any
 from ...common.interruption import Interrupted, Interruption, listening
 from ...common.team import ALONE, Alone
 from .identity import Identity, Run, begin_run, read_run
-from .records import Record, damaged, parse_record, read_content, read_record, write_record
+from .record_files import Record, damaged, parse_record, read_content, read_record, write_record
 
 __all__ = [
     "Folder",

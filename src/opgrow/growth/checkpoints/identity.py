@@ -11,7 +11,7 @@ from ...common.atomic import write_atomically
 from ...common.checksums import check_seal, is_sealed, seal
 from ...common.version import __version__
 from .codec import decode, encode
-from .records import damaged
+from .record_files import damaged
 
 __all__ = ["Identity", "Run", "begin_run", "read_run"]
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ...common.interruption import Interrupted
 from ...training.draft import Check, Draft
 from .folder import Folder, NoFolder
-from .records import Record, damaged
+from .record_files import Record, damaged
 
 __all__ = ["FileDraft", "FileJournal", "Journal", "journal_of"]
 

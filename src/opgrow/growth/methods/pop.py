@@ -29,21 +29,10 @@ from ...common.errors import NotFiniteError
 from ...network import Block, Head, Layer
 from ...operators import OperatorSet
 from ...rows.interface import WholeRows
-from ...training.population import (
-    Member,
-    MemberOutcome,
-    Start,
-    Trained,
-    draw_start,
-    modules_of,
-)
+from ...training.population import Member, MemberOutcome, Start, Trained, draw_start, modules_of
 from ...training.schedule import Outcome
 from ...training.settings import TuningSettings
-from ..events import (
-    EpochFinished,
-    GrowthStep,
-    PhaseStarted,
-)
+from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.layers import LayerFootprint
 from ..loop import GrownLayer, Growth, Method
 from ..search import Candidate

@@ -11,14 +11,7 @@ from ...common.cluster import n_workers, spread
 from ...rows.interface import WholeRows
 from ...rows.memory import MemoryRows
 from ...training.draft import Draft
-from ...training.population import (
-    Member,
-    MemberOutcome,
-    Start,
-    Trained,
-    candidates_of,
-    train_members,
-)
+from ...training.population import Member, MemberOutcome, Start, Trained, candidates_of, train_members
 from ...training.schedule import Epoch, Outcome
 from ...training.scores import Score
 from ...training.settings import TuningSettings

@@ -15,10 +15,12 @@ from ...engine.dispatch import Array
 from ...network import Block
 from ..draws import Draw, all_features
 from ..memory import MemoryRows
+from ..rank_rows import RankRows
 from ..search_sums import (
     CellTotals,
     Gathered,
     ScoreChunk,
+    Shortlist,
     Sums,
     provisional,
     shared_constants,
@@ -45,7 +47,7 @@ class _Features:
 
 
 @dataclass
-class ChunkRows:
+class ChunkRows(RankRows):
     """The rows of a source as the layers of a growing network see them; on several ranks, those of this one.
 
     Attributes
@@ -62,10 +64,8 @@ class ChunkRows:
     team: Alone = ALONE
     _total_weight: float | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def n_rows(self) -> int:
-        """Those here: it says how much there is to compute."""
-        return self.training.n_rows
+    def __post_init__(self) -> None:
+        self.n_rows, self.n_outputs = self.training.n_rows, self.training.n_outputs
 
     @property
     def n_inputs(self) -> int:
@@ -75,15 +75,8 @@ class ChunkRows:
     def n_accepted(self) -> int:
         return self.sample_rows.n_accepted
 
-    @property
-    def n_outputs(self) -> int:
-        return self.training.n_outputs
-
-    @property
-    def total_weight(self) -> float:
-        if self._total_weight is None:
-            self._total_weight = float(self.team.sum(self.training.total_weight, "moments"))
-        return self._total_weight
+    def _weight_here(self) -> float:
+        return self.training.total_weight
 
     @property
     def _complete(self) -> bool:
@@ -147,15 +140,8 @@ class ChunkRows:
             totals.add(0, sums)
         return Gathered(shared_sums(totals.total(), self.team), constants, None)
 
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Array] | None,
-        function: ScoreChunk,
-        n_threads: int,
-    ) -> Array:
-        return self.sample_rows.score(draws, chosen, None, function, n_threads)
+    def score(self, shortlist: Shortlist, function: ScoreChunk, n_threads: int) -> Array:
+        return self.sample_rows.score(replace(shortlist, cache=None), function, n_threads)
 
     # --- chunks ---
 

@@ -121,21 +121,10 @@ class TrainingRows:
 
     def __init__(self, source: Source, preparation: Preparation, n_rows: int, plan: Plan) -> None:
         self.source, self.preparation, self.n_rows, self.plan = source, preparation, n_rows, plan
+        self.n_chunks, self.n_outputs = source.n_chunks, preparation.n_outputs
         self.storage = storage = Storage(plan.kept_bytes)
         self._targets: Kept = storage.keep(n_rows, preparation.n_outputs + 1)
         self._inputs: Kept = storage.keep_inputs(n_rows, source.n_features, source.slow)
-
-    @property
-    def n_chunks(self) -> int:
-        return self.source.n_chunks
-
-    @property
-    def n_inputs(self) -> int:
-        return self.source.n_features
-
-    @property
-    def n_outputs(self) -> int:
-        return self.preparation.n_outputs
 
     def read(self, number: int) -> PreparedRows:
         """Everything of a chunk."""

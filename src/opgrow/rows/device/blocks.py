@@ -12,6 +12,7 @@ from torch import Tensor
 from ...engine import reference
 from ...engine.cuda import pools as kernels
 from ...network import NORM_EPSILON, Block
+from ...network.blocks import Neurons
 from ...operators import OperatorSet
 from ...operators.unit_norm import tensor_unit_rows
 from ..draws import Draw
@@ -20,7 +21,7 @@ __all__ = ["DeviceBlock", "block_outputs", "candidate_features", "raw_features"]
 
 
 @dataclass(frozen=True)
-class DeviceBlock:
+class DeviceBlock(Neurons):
     """A block on the device.
 
     Attributes
@@ -49,14 +50,6 @@ class DeviceBlock:
             offset = copied(norm.shift) - copied(norm.mean) * factor
         arrays = copied(block.weight), copied(block.bias)
         return cls(block.operator_set, block.normalization, *arrays, factor, offset)
-
-    @property
-    def n_inputs(self) -> int:
-        return self.weight.shape[0]
-
-    @property
-    def n_neurons(self) -> int:
-        return self.weight.shape[1]
 
 
 def raw_features(x: Tensor, weight: Tensor, bias: Tensor, operator_set: OperatorSet) -> Tensor:

@@ -19,10 +19,19 @@ from ...common.team import ALONE, Alone
 from ...network import Block
 from ..draws import Draw, picked
 from ..problem import Place, sample_rows, shared_sample
-from ..search_sums import Gathered, ScoreChunk, Sums, constants_of, shared_constants, shared_sums
+from ..rank_rows import RankRows
+from ..search_sums import (
+    Gathered,
+    ScoreChunk,
+    Shortlist,
+    Sums,
+    constants_of,
+    shared_constants,
+    shared_sums,
+)
 from ..window import EpochWindows, Window
 from .blocks import DeviceBlock, block_outputs, candidate_features
-from .memory import SUMMED_ROWS, Budget, shrinking, stays
+from .budget import SUMMED_ROWS, Budget, shrinking, stays
 from .source import STREAM_ROWS, Source, spans_of
 
 __all__ = ["Chunk", "DeviceRows"]
@@ -54,7 +63,7 @@ class Chunk:
 
 
 @dataclass
-class DeviceRows:
+class DeviceRows(RankRows):
     """Training or validation rows on a device during the growth of one layer.
 
     Attributes
@@ -76,15 +85,12 @@ class DeviceRows:
     def __post_init__(self) -> None:
         if not self.layers:
             self.inputs = self.source.resident
+        self.device, self.n_rows, self.n_outputs = (
+            self.source.device,
+            self.source.n_rows,
+            self.source.n_outputs,
+        )
         self.budget = Budget(self.device)
-
-    @property
-    def device(self) -> torch.device:
-        return self.source.device
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
 
     @property
     def n_inputs(self) -> int:
@@ -94,15 +100,8 @@ class DeviceRows:
     def n_accepted(self) -> int:
         return sum(block.n_neurons for block in self.blocks)
 
-    @property
-    def n_outputs(self) -> int:
-        return self.source.n_outputs
-
-    @property
-    def total_weight(self) -> float:
-        if self._total_weight is None:
-            self._total_weight = float(self.team.sum(self.source.total_weight, "moments"))
-        return self._total_weight
+    def _weight_here(self) -> float:
+        return self.source.total_weight
 
     # --- what a growing layer does with its rows ---
 
@@ -259,15 +258,9 @@ class DeviceRows:
         gathered = shrinking(self.budget, work, "a search")
         return replace(gathered, sums=shared_sums(gathered.sums, self.team))
 
-    def score(
-        self,
-        draws: Sequence[Draw],
-        chosen: np.ndarray,
-        cache: list[Tensor] | None,
-        function: ScoreChunk,
-        n_threads: int = 1,
-    ) -> Tensor:
+    def score(self, shortlist: Shortlist, function: ScoreChunk, n_threads: int = 1) -> Tensor:
         """The sum of a function of the chosen candidates' features over chunks of rows."""
+        draws, chosen, cache = shortlist.draws, shortlist.chosen, shortlist.cache
         needed = picked(draws, chosen)
         weights = [torch.from_numpy(draw.weight).to(self.device) for draw in needed]
         index = torch.from_numpy(chosen).to(self.device)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...network.scaling import Scaling, squash
 from ..preparation import are_extreme, moments, scale_of
-from .memory import Budget, shrinking, stays
+from .budget import Budget, shrinking, stays
 
 __all__ = ["STREAM_ROWS", "Source", "device_moments", "spans_of"]
 

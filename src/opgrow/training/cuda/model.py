@@ -21,7 +21,7 @@ from ...engine.cuda import triton_training
 from ...engine.cuda.triton_pools import MAXIMUM
 from ...network import NORM_EPSILON
 from ..candidates import Shape
-from .streams import side_streams
+from .side_streams import side_streams
 
 __all__ = ["DeviceLayer", "Model", "Norm", "Piece", "finish", "rows_at_once"]
 

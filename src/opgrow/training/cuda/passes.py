@@ -14,7 +14,16 @@ from torch import Tensor
 
 from ...engine.cuda import pools as cuda
 from ...engine.cuda import triton_layers, triton_training
-from .model import DeviceLayer, Model, Norm, Piece, finish, norm_arguments, norm_switches, rows_at_once
+from .model import (
+    DeviceLayer,
+    Model,
+    Norm,
+    Piece,
+    finish,
+    norm_arguments,
+    norm_switches,
+    rows_at_once,
+)
 
 __all__ = ["LayerPass"]
 

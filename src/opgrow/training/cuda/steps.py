@@ -22,8 +22,8 @@ from ..settings import TuningSettings
 from .heads import HeadPass
 from .model import Model, Norm
 from .passes import LayerPass
+from .side_streams import recording_stream
 from .staging import Staging
-from .streams import recording_stream
 
 __all__ = ["Trainer"]
 

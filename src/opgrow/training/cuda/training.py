@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...rows.device.memory import shrinking
+from ...rows.device.budget import shrinking
 from ...rows.device.rows import Chunk, DeviceRows
 from ...rows.device.scoring import score_sums
 from ..candidates import Candidates, fill

@@ -1,0 +1,1 @@
+"""The estimators themselves, by families of methods that share parameters."""

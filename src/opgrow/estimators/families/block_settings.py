@@ -1,0 +1,104 @@
+"""From the parameters of HeMLGOP and its variants to the settings of their growth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from ...common.checks import check_choice, check_flag, check_integer, check_number, check_numbers, is_auto
+from ...growth.methods.hemlgop import BlockSettings
+from ...growth.model import criterion_of
+from ...growth.search import SCORES, SearchSettings
+from ...operators import library
+from ...rows.chunks.limits import check_memory_limit
+from ...rows.problem import Problem
+from ..parameters import Operators, n_threads
+from .presets import PresetParameters, preset_of, widest
+from .translation import TuningParameters, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
+
+__all__ = ["BlockParameters", "fill_in", "translate"]
+
+#: Above this many inputs, a perceptron is always among the tuned candidates.
+_MANY_INPUTS = 16
+_RIDGES: tuple[float, ...] = (0.1, 1.0, 10.0)
+
+
+class BlockParameters(PresetParameters, TuningParameters, Protocol):
+    """The parameters that an estimator of the family has beside those of presets and tuning."""
+
+    block_threshold: float
+    layer_threshold: float
+    ridge: str | float | Sequence[float]
+    operators: Operators
+    weight_range: str | float | Sequence[float]
+    n_draws: int
+    share_draws: bool
+    search_score: str
+    tune_perceptron: str | bool
+    memory_limit: int | str | None
+    n_jobs: int | None
+
+
+def translate(p: BlockParameters, classification: bool) -> BlockSettings:
+    """Check an estimator's parameters and translate them; what depends on the data comes in `fill_in`."""
+    preset = preset_of(p)
+    check_memory_limit(p.memory_limit)
+    check_integer("n_draws", p.n_draws, 1)
+    for name in ("block_threshold", "layer_threshold"):
+        check_number(name, getattr(p, name), -np.inf, np.inf)
+    scores = SCORES if classification else tuple(s for s in SCORES if s != "accuracy")
+    check_choice("search_score", p.search_score, scores)
+    if not isinstance(p.tune_perceptron, bool | np.bool_):
+        check_choice("tune_perceptron", p.tune_perceptron, ("auto", True, False))
+    ridges = (
+        _RIDGES if is_auto(p.ridge) else check_numbers("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    )
+    ranges: tuple[float, ...] = ()  # which depend on the data
+    if not is_auto(p.weight_range):
+        ranges = check_numbers(
+            "weight_range", p.weight_range, lambda v: 0 < v <= 1e12, "positive and at most 1e+12"
+        )
+    check_flag("share_draws", p.share_draws)
+    threads = n_threads(p.n_jobs)
+    loss = loss_of(p, classification)
+    tuning = tuning_of(p, loss, threads)
+    return BlockSettings(
+        sets=tuple(library(p.operators)),
+        search=SearchSettings(
+            weight_ranges=ranges,
+            n_draws=int(p.n_draws),
+            share_draws=bool(p.share_draws),
+            ridges=ridges,
+            score=p.search_score,
+            n_threads=threads,
+        ),
+        tuning=tuning,
+        fine_tuning=fine_tuning_of(p, tuning),
+        criterion=criterion_of(p, classification),
+        n_min=preset.n_min,
+        n_step=preset.n_step,
+        max_neurons=widest(p),
+        max_layers=preset.max_layers,
+        block_threshold=float(p.block_threshold),
+        layer_threshold=float(p.layer_threshold),
+        dropouts=dropouts_of(p),
+        logits=classification and loss != "mse",
+        n_threads=threads,
+    )
+
+
+def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> BlockSettings:
+    """Settings whose automatic values depend on the size of the data."""
+    sized = sized_of(p, problem.n_rows)
+    ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
+    also = problem.n_inputs > _MANY_INPUTS if is_auto(p.tune_perceptron) else p.tune_perceptron
+    plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
+    return replace(
+        settings,
+        search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
+        tuning=replace(settings.tuning, **sized),
+        fine_tuning=replace(settings.fine_tuning, **sized),
+    )

@@ -1,0 +1,139 @@
+"""The parameters that HeMLGOP, HoMLGOP, HeMLRN and HoMLRN share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ...growth.methods.hemlgop import BlockSettings
+from ...rows.problem import Problem
+from ..base import GrowingEstimator, NetworkSize
+from ..classifier import GrowingClassifier
+from ..parameter_groups import ChunkParameters, RunParameters, TuningParameters, declares_parameters
+from ..parameters import Operators
+from ..regressor import GrowingRegressor
+from .block_settings import fill_in, translate
+from .presets import deepest, n_networks, student_follows, student_size
+
+__all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
+
+
+@declares_parameters
+class BlockParameters:
+    """The parameters that only this family has."""
+
+    preset: str | None = "balanced"
+    n_min: int | str = "auto"
+    n_step: int | str = "auto"
+    max_neurons: int | str = "auto"
+    max_layers: int | str = "auto"
+    n_estimators: int | str = "auto"
+    distill: int | str | None = "auto"
+    block_threshold: float = 1e-4
+    layer_threshold: float = 1e-4
+    ridge: str | float | Sequence[float] = "auto"
+    operators: Operators = "default"
+    weight_range: str | float | Sequence[float] = "auto"
+    n_draws: int = 1
+    share_draws: bool = True
+    search_score: str = "loo"
+    tune_perceptron: str | bool = "auto"
+
+
+@declares_parameters
+class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSettings]):
+    """What the parameters of the family mean."""
+
+    epochs: Sequence[int] = (40, 40, 40)
+    patience: int | None = 20
+    dropout: float | Sequence[float] = (0.3, 0.0)
+
+    @classmethod
+    def paper(cls, scale: str = "small", **changes: Any) -> Self:
+        """The settings of the paper's experiments.
+
+        What the paper does not say (range of the weights, batch size, optimiser, loss) is taken from its
+        authors' later library or appendix: weights in [-2 pi, 2 pi], batches of 32, Adam, squared error.
+
+        Parameters
+        ----------
+        scale : {"small", "large"}
+            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
+            quarter of the training data validates, inputs are deep features with dropout).
+        **changes
+            Parameters to set differently; the paper selected ``ridge`` from 0.1, 1, 10, ``dropout`` from
+            0.1, 0.3, 0.5 and either ``weight_decay=1e-4`` or ``max_norm`` from 1, 2, 3.
+        """
+        settings: dict[str, Any] = {
+            "preset": None,
+            "n_min": 40,
+            "n_step": 20,
+            "max_neurons": 200,
+            "n_estimators": 1,
+            "distill": None,
+            "operators": "paper",
+            "ridge": 1.0,
+            "weight_range": 2 * np.pi,
+            "share_draws": False,
+            "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
+            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
+            "loss": "mse",
+            "epochs": (20, 40, 40),
+            "batch_size": 32,
+            "dropout": 0.3,
+            "weight_decay": 1e-4,
+            "max_layers": 8,
+            "patience": None,
+            "tune_perceptron": False,
+            "validation_fraction": 0.0,
+        }
+        if scale == "large":
+            settings |= {
+                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
+                "epochs": (100,) * 5,
+                "input_dropout": 0.2,
+                "validation_fraction": 0.25,
+            }
+        elif scale != "small":
+            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        return cls(**(settings | changes))
+
+    def _n_networks(self, n_rows: int) -> int:
+        return n_networks(self, n_rows)
+
+    def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
+        """Networks of an average take the values of dropout in turn, where a single one tries them all."""
+        if n_networks == 1:
+            return replace(settings, max_layers=deepest(self, 1))
+        dropout = settings.dropouts[number % len(settings.dropouts)]
+        return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
+
+    def _student_follows(self, max_parameters: int | None) -> bool:
+        return student_follows(self, max_parameters)
+
+    def _student(self, settings: BlockSettings, teacher: NetworkSize) -> BlockSettings | None:
+        size = student_size(self, teacher, settings.max_parameters)
+        if size is None:
+            return None
+        tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
+        return replace(settings, tuning=tuning, dropouts=(0.0,), n_min=size, max_neurons=size, max_layers=1)
+
+    def _settings(self, classification: bool) -> BlockSettings:
+        return translate(self, classification)
+
+    def _complete(self, settings: BlockSettings, problem: Problem) -> BlockSettings:
+        return fill_in(self, settings, problem)
+
+
+@declares_parameters
+class BlockClassifier(RunParameters, ChunkParameters, GrowingClassifier[BlockSettings], BlockEstimator):
+    """The classifiers of the family."""
+
+
+@declares_parameters
+class BlockRegressor(RunParameters, ChunkParameters, GrowingRegressor[BlockSettings], BlockEstimator):
+    """The regressors of the family."""

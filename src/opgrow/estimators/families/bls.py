@@ -1,0 +1,155 @@
+"""BLS as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ...common.checks import check_choice, check_integer, check_number, check_numbers, is_auto
+from ...growth import methods
+from ...growth.methods.bls import BroadSettings
+from ...growth.model import criterion_of
+from ...training.settings import TuningSettings
+from ..base import GrowingEstimator
+from ..classifier import GrowingClassifier
+from ..documentation import documentation
+from ..parameter_groups import RunParameters, declares_parameters
+from ..parameters import n_threads
+from ..registry import listed
+from ..regressor import GrowingRegressor
+
+__all__ = ["BLSClassifier", "BLSRegressor"]
+
+_RIDGES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+@declares_parameters
+class BLSEstimator(GrowingEstimator[BroadSettings]):
+    """The parameters of BLS and what they mean."""
+
+    n_min: int = 40
+    n_step: int = 20
+    max_neurons: int = 300
+    window_size: int = 10
+    block_threshold: float = 1e-4
+    ridge: str | float | Sequence[float] = "auto"
+    mu: float = 1e-3
+    admm_iterations: int = 500
+    feature_activation: str = "sigmoid"
+    criterion: str = "auto"
+    target: float | None = None
+
+    @classmethod
+    def paper(cls, scale: str = "small", **changes: Any) -> Self:
+        """The settings of the paper's experiments.
+
+        Parameters
+        ----------
+        scale : {"small", "large"}
+            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
+            quarter of the training data validates).
+        **changes
+            Parameters to set differently; the paper selected ``ridge`` and ``mu`` from 0.001, 0.01, 0.1, 1,
+            10, 100, 1000.
+        """
+        if scale not in ("small", "large"):
+            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        settings: dict[str, Any] = {
+            "max_neurons": 300,
+            "block_threshold": 1e-4,
+            "ridge": 1.0,
+            "admm_iterations": 500,
+            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
+            "validation_fraction": 0.0 if scale == "small" else 0.25,
+        }
+        return cls(**(settings | changes))
+
+    def _settings(self, classification: bool) -> BroadSettings:
+        return translate(self, classification)
+
+
+def translate(p: BLSEstimator, classification: bool) -> BroadSettings:
+    """Check an estimator's parameters and translate them."""
+    for name in ("n_min", "n_step", "max_neurons", "window_size", "admm_iterations"):
+        check_integer(name, getattr(p, name), 1)
+    check_number("block_threshold", p.block_threshold, -np.inf, np.inf)
+    check_number("mu", p.mu, 0.0, 1e12)
+    check_choice("feature_activation", p.feature_activation, ("sigmoid", "identity"))
+    if p.target is not None:
+        check_number("target", p.target, -np.inf, np.inf, "None or ")
+    ridges = (
+        _RIDGES if is_auto(p.ridge) else check_numbers("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
+    )
+    return BroadSettings(
+        # The outputs are least-squares outputs, and nothing is tuned.
+        fine_tuning=TuningSettings(loss="mse", learning_rates=(), epochs=()),
+        criterion=criterion_of(p, classification),
+        n_min=int(p.n_min),
+        n_step=int(p.n_step),
+        max_neurons=int(p.max_neurons),
+        max_layers=1,
+        window_size=int(p.window_size),
+        block_threshold=float(p.block_threshold),
+        ridges=ridges,
+        mu=float(p.mu),
+        admm_iterations=int(p.admm_iterations),
+        feature_activation=p.feature_activation,
+        target=None if p.target is None else float(p.target),
+        n_threads=n_threads(p.n_jobs),
+    )
+
+
+_SUMMARY = """Broad learning system: random feature and enhancement nodes below a head in closed form.
+
+    The network has two hidden layers, and the head sees both: feature nodes are maps of the standardised
+    input, enhancement nodes random sigmoids of the feature nodes. A growth step adds as many of one kind as
+    of the other. Weights are random, sparse codes or found in closed form; nothing is tuned."""
+_TEXTS = {
+    "n_min, n_step": """int
+        Feature nodes, and enhancement nodes, of the first and of every further growth step.""",
+    "max_neurons": """int
+        Bound on the feature nodes, and on the enhancement nodes.""",
+    "window_size": """int
+        Feature nodes that are drawn together; those of the first step are fine-tuned together as a sparse
+        autoencoder.""",
+    "block_threshold": """float
+        Least relative improvement of the score by which a growth step is kept.""",
+    "ridge": """"auto", float or sequence of float
+        Regularisation of the head on standardised nodes, relative to a sum over rows of mean weight 1.
+        From several values the leave-one-out error of the first step chooses. "auto" is (0.01, 0.1, 1, 10,
+        100).""",
+    "mu, admm_iterations": """float and int
+        Penalty of the sparse autoencoders, relative to the same sum, and the iterations of their solver
+        (ADMM) at most.""",
+    "feature_activation": """{"sigmoid", "identity"}
+        Of the feature nodes: the paper's, or that of the original method.""",
+}
+
+
+def _text(name: str, init: Callable[..., None]) -> str:
+    return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
+
+
+@declares_parameters
+class _Classifier(RunParameters, GrowingClassifier[BroadSettings], BLSEstimator):
+    pass
+
+
+@declares_parameters
+class _Regressor(RunParameters, GrowingRegressor[BroadSettings], BLSEstimator):
+    pass
+
+
+@listed
+class BLSClassifier(_Classifier):
+    __doc__ = _text("BLSClassifier", _Classifier.__init__)
+    _method = methods.BLS
+
+
+@listed
+class BLSRegressor(_Regressor):
+    __doc__ = _text("BLSRegressor", _Regressor.__init__)
+    _method = methods.BLS

@@ -1,0 +1,156 @@
+"""Presets, from small to accurate: how many networks are grown, how large, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from sklearn.base import is_regressor
+
+from ...common.checks import check_choice, check_integer, is_auto
+from ..base import NetworkSize
+
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "PresetParameters",
+    "deepest",
+    "n_networks",
+    "preset_of",
+    "student_follows",
+    "student_size",
+    "widest",
+]
+
+#: Neurons that a layer, or a student, has at most.
+_MOST = 200
+#: Layers that a single network has at most.
+_DEPTH = 2
+#: Up to so many rows an average has all its networks; then fewer, as there is less to average away.
+_ROWS = 20_000
+
+
+class PresetParameters(Protocol):
+    """The parameters that presets give values to."""
+
+    preset: str | None
+    n_min: int | str
+    n_step: int | str
+    max_neurons: int | str
+    max_layers: int | str
+    n_estimators: int | str
+    distill: int | str | None
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Values of the parameters that are "auto".
+
+    Attributes
+    ----------
+    n_min, n_step, n_estimators, max_layers : values of the parameters of these names
+    student : how many parameters the network may have in the end, for so many inputs and outputs; a larger
+        one becomes the teacher of one that has not
+    """
+
+    n_min: int
+    n_step: int
+    n_estimators: int = 1
+    max_layers: int = 1
+    student: Callable[[int, int], int] | None = None
+
+
+def _each(n_inputs: int, n_outputs: int) -> int:
+    """Parameters of a neuron: its inputs and bias, scale and shift of its norm, a weight to each output."""
+    return n_inputs + 3 + n_outputs
+
+
+def _compact(n_inputs: int, n_outputs: int) -> int:
+    """500 parameters on small problems; where those are not enough, a neuron for each class."""
+    if n_inputs <= 20 and n_outputs <= 10:
+        return 500
+    return max(20, n_outputs) * _each(n_inputs, n_outputs) + n_outputs
+
+
+PRESETS: dict[str | None, Preset] = {
+    None: Preset(40, 20, max_layers=_DEPTH),
+    "compact": Preset(20, 10, 5, student=_compact),
+    "balanced": Preset(10, 10, 5),
+    "accurate": Preset(80, 40, 10),
+}
+#: What presets are for regression, where they differ: smaller blocks leave more to be explained there.
+_REGRESSION_PRESETS: dict[str | None, Preset] = {"balanced": Preset(20, 20, 5)}
+
+
+def preset_of(p: PresetParameters) -> Preset:
+    """The preset of an estimator, with what its own parameters say instead; all of them checked."""
+    check_choice("preset", p.preset, tuple(PRESETS))
+    preset = PRESETS[p.preset]
+    if is_regressor(p):
+        preset = _REGRESSION_PRESETS.get(p.preset, preset)
+    own: dict[str, Any] = {}
+    for name in ("n_min", "n_step", "n_estimators", "max_layers"):
+        value = getattr(p, name)
+        if not is_auto(value):
+            check_integer(name, value, 1, " or 'auto'")
+            own[name] = int(value)
+    # Only networks with one layer can be averaged: who asks for more layers gets one network.
+    if own.get("max_layers", 1) > 1:
+        own.setdefault("n_estimators", 1)
+    if "n_estimators" in own:
+        own.setdefault("max_layers", _DEPTH if own["n_estimators"] == 1 else 1)
+    preset = replace(preset, **own)
+    if preset.max_layers > 1 and preset.n_estimators > 1:
+        raise ValueError(
+            f"n_estimators={preset.n_estimators} averages networks with one layer each: max_layers must be 1 "
+            f"or 'auto', got {preset.max_layers}"
+        )
+    if p.distill is not None and not is_auto(p.distill):
+        check_integer("distill", p.distill, 1, ", None or 'auto'")
+    if not is_auto(p.max_neurons):
+        check_integer("max_neurons", p.max_neurons, 1, " or 'auto'")
+    return preset
+
+
+def n_networks(p: PresetParameters, n_rows: int) -> int:
+    """How many networks are grown from so many rows."""
+    most = preset_of(p).n_estimators
+    return min(most, max(1, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
+
+
+def widest(p: PresetParameters) -> int:
+    """Neurons that a layer may have."""
+    return max(_MOST, preset_of(p).n_min) if is_auto(p.max_neurons) else int(p.max_neurons)
+
+
+def deepest(p: PresetParameters, n_networks: int) -> int:
+    """Layers that each of so many networks may have."""
+    preset = preset_of(p)
+    # Only networks with one layer can be averaged; where many rows leave a single network, it is a deep one.
+    return _DEPTH if n_networks == 1 and is_auto(p.max_layers) else preset.max_layers
+
+
+def student_follows(p: PresetParameters, max_parameters: int | None) -> bool:
+    """Whether a student may take the place of what is grown."""
+    if not is_auto(p.distill):
+        return p.distill is not None
+    preset = preset_of(p)
+    return preset.student is not None or (max_parameters is not None and preset.n_estimators > 1)
+
+
+def student_size(p: PresetParameters, teacher: NetworkSize, max_parameters: int | None = None) -> int | None:
+    """Neurons of the student that takes a network's place; None where it stays."""
+    if p.distill is None or not isinstance(p.distill, str):
+        return p.distill
+    student = preset_of(p).student
+    bounds = [] if max_parameters is None else [max_parameters]
+    if student is not None:
+        bounds.append(student(teacher.n_inputs, teacher.n_outputs))
+    if not bounds:
+        return None
+    most = min(bounds)
+    if teacher.n_parameters <= most:
+        return None
+    neurons = (most - teacher.n_outputs) // _each(teacher.n_inputs, teacher.n_outputs)
+    return max(1, min(neurons, _MOST))

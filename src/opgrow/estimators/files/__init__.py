@@ -1,0 +1,261 @@
+"""The model file: one ``.safetensors`` file with the tensors of the network and one JSON text about the rest.
+
+safetensors, because reading it runs no code and because other tools can open it. `writing` and
+`reading` are about the text, `opgrow.common.checksums` about its checksum, `opgrow.common.atomic` about how a
+file is written so that an old one is never lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors_numpy
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from ...common.atomic import check_suffix, check_writable, write_atomically
+from ...common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
+from ...network.tensors import to_tensors
+from ...rows.tables import TableEncoder
+from ..base import GrowingEstimator
+from ..registry import ESTIMATORS
+from .format import MAX_BLOCKS, MAX_TEXT
+from .reading import parse, restore
+from .tensors import check_tensors
+from .writing import describe
+
+__all__ = [
+    "ModelFile",
+    "load",
+    "packed",
+    "read",
+    "read_model",
+    "save",
+]
+
+#: The key of the JSON text in the metadata of the file.
+KEY = "opgrow"
+#: Bytes of the file's header at most; it holds the text, in which quotation marks take two, and the names and
+#: shapes of the tensors.
+_MAX_HEADER = 2 * MAX_TEXT
+#: Tensors of a file at most: seven for each block, and some of the network.
+_MAX_TENSORS = 7 * MAX_BLOCKS + 50
+#: Data types of tensors, as files and as numpy name them.
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
+#: Longest explanation of what is wrong with a file.
+_MAX_WHY = 300
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    estimator : the fitted estimator
+    encoder : the TableEncoder that makes its inputs from a table, or None
+    target : name of the column that it predicts, or None
+    library : the version of opgrow that wrote the file
+    """
+
+    estimator: GrowingEstimator[Any]
+    encoder: TableEncoder | None
+    target: str | None
+    library: str
+
+
+def save(
+    estimator: GrowingEstimator[Any],
+    path: str | os.PathLike[str],
+    encoder: TableEncoder | None = None,
+    *,
+    target: str | None = None,
+    sample: bool = True,
+) -> None:
+    """Write a fitted estimator to one file, as a whole or not at all.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator of this package
+        Functions among its parameters, its callbacks and a ``random_state`` that is no number are not saved,
+        and come back as None. Of its history, the tuning curves and all candidates but the best five of each
+        search are left out.
+    path : str or path-like
+        Where to, a name that ends in ``.safetensors``; a file that is there is replaced.
+    encoder : TableEncoder, optional
+        What makes the estimator's inputs from a table; it travels in the file.
+    target : str, optional
+        Name of the column that the estimator predicts.
+    sample : bool, default=True
+        False leaves out ``sample_``, up to 256 rows of the training data by which exports measure themselves:
+        for a model that is given to people who may not see the data.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from opgrow import HeMLRNClassifier, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.safetensors"
+    >>> HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y).save(path)
+    >>> load(path).predict(X[:2])
+    array([0, 0])
+    """
+    name = type(estimator).__name__
+    if ESTIMATORS.get(name) is not type(estimator):
+        passed = f"the class {estimator.__name__}" if isinstance(estimator, type) else name
+        raise TypeError(f"Only opgrow's own estimators can be saved, got {passed}.")
+    if not hasattr(estimator, "network_"):
+        raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
+    check_writable(path)
+    check_suffix(path, ".safetensors", "model file")
+    if not sample:
+        estimator = copy(estimator)
+        estimator.sample_ = None
+    description = describe(estimator)
+    if encoder is not None:
+        _check_encoder(encoder, estimator.network_.n_inputs)
+        description["table"] = encoder.to_dict()
+    if target is not None:
+        description["target"] = str(target)
+    text = json.dumps(description, allow_nan=False, separators=(",", ":"))
+    tensors = to_tensors(estimator.network_)
+    if estimator.sample_ is not None:
+        tensors["sample"] = np.ascontiguousarray(estimator.sample_)
+    write_atomically(path, packed(text, tensors))
+
+
+def packed(text: str, tensors: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of a model file: a JSON object as text, its checksum, and tensors."""
+    sealed = seal(text, tensors_in(safetensors_numpy.save(dict(tensors))))
+    if len(sealed) > MAX_TEXT:
+        raise ValueError(
+            f"The description of this model has {len(sealed)} characters, and a file holds "
+            f"{MAX_TEXT}: shorten the names of its features or classes."
+        )
+    return safetensors_numpy.save(dict(tensors), metadata={KEY: sealed})
+
+
+def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
+    """Read a model that an estimator's ``save``, ``save`` of this module or ``opgrow fit`` has written.
+
+    No code in the file is run. Its predictions are those of the saved model, bit for bit.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator or sklearn.pipeline.Pipeline
+        The fitted estimator. If the file carries a table encoder, as those of ``opgrow fit`` do, a pipeline
+        of the steps "table" and "model", which takes a table (a data frame, a dictionary of columns).
+
+    Raises
+    ------
+    ValueError
+        If the file is no model of a known version, is damaged, or uses operators that are not registered.
+    FileNotFoundError
+        If there is no such file.
+    """
+    estimator, encoder = read_model(path)
+    return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[GrowingEstimator[Any], TableEncoder | None]:
+    """The estimator of a model file and, if there is one, its table encoder."""
+    model = read(path)
+    return model.estimator, model.encoder
+
+
+def read(path: str | os.PathLike[str]) -> ModelFile:
+    """Everything in a model file; see `opgrow.load` for what may go wrong."""
+    path = Path(path).expanduser()
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder: expected a model file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} is a pipe or a device: expected a model file.")
+    try:
+        return _read(path)
+    except SafetensorError as error:
+        raise ValueError(f"{str(path)!r} is not a complete safetensors file ({_short(error)}).") from error
+    except (ValueError, RecursionError) as error:
+        why = _short(error).rstrip(".")
+        raise ValueError(f"{str(path)!r} is not a model that opgrow can read: {why}.") from error
+
+
+def _short(error: Exception) -> str:
+    """What an error says, on one line: it may quote whatever stands in the file."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= _MAX_WHY else f"{text[:_MAX_WHY]} [...]"
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, all of the same one, if another process replaces it meanwhile.
+
+    A header that is larger than any of ours is refused before the rest is read.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if _MAX_HEADER < size <= os.fstat(file.fileno()).st_size - 8:
+            raise ValueError(f"its header has {size} bytes, and at most {_MAX_HEADER} are allowed")
+        file.seek(0)
+        return file.read()
+
+
+def _read(path: Path) -> ModelFile:
+    content = _content(path)
+    tensors = tensors_in(content)  # which complains of a header that is not valid
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    text = (header.get("__metadata__") or {}).get(KEY)
+    if text is None:
+        raise ValueError("it has no description of an opgrow model")
+    if len(tensors) > _MAX_TENSORS:
+        raise ValueError(f"it has {len(tensors)} tensors, and at most {_MAX_TENSORS} are allowed")
+    del content
+    if is_sealed(text):
+        _check(text, tensors)
+    data = parse(text)
+    check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
+    estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
+    encoder = None
+    if data.get("table") is not None:
+        encoder = TableEncoder.from_dict(data["table"])
+        _check_encoder(encoder, data["n_inputs"])
+    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
+
+
+def _check(text: str, tensors: list[Tensor]) -> None:
+    """Compare a file with its checksum."""
+    try:
+        check_seal(text, tensors)
+    except ValueError as error:
+        raise ValueError(f"it is damaged ({error})") from error
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """A tensor of a file, of a type that `check_tensors` has accepted; bfloat16 becomes single precision."""
+    _, dtype, shape, data = tensor
+    if dtype != "BF16":
+        return np.frombuffer(data, _TYPES[dtype]).reshape(shape)
+    # Its 16 bits are the upper half of those of single precision.
+    upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
+    return upper.view(np.float32).reshape(shape)
+
+
+def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
+    if not isinstance(encoder, TableEncoder):
+        raise TypeError(f"encoder must be a TableEncoder, got {type(encoder).__name__}.")
+    made = len(encoder.get_feature_names_out())
+    if made != n_inputs:
+        raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")

@@ -1,0 +1,211 @@
+"""One fit, from checked data to the network: the same path for arrays and sources, alone and on ranks.
+
+A fit takes its data, opens the folder of its checkpoints if it has one, divides the rows among networks,
+grows these side by side, averages them, lets a student learn from the average where the family asks for one,
+and tells the network the constants of the data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ...common.team import current
+from ...common.threads import stream
+from ...growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, opened
+from ...growth.checkpoints.fingerprints import texts
+from ...growth.engine import Engine
+from ...growth.events import FitFinished, FitStarted, GrowthStep
+from ...growth.loop import Growth
+from ...growth.settings import GrowthSettings
+from ...network import Network
+from ...network.average import average
+from ...rows.problem import Problem
+from ..base import GrowingEstimator, NetworkSize
+from ..listeners.base import Callback, check_callbacks
+from ..listeners.budget import budgets
+from .data import FitData
+from .side_by_side import Listeners, listening
+
+__all__ = ["Fit"]
+
+#: Parameters that say where and how a network grows, and not which.
+_NOT_OF_THE_NETWORK = (
+    "callbacks",
+    "checkpoint_dir",
+    "checkpoint_seconds",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
+
+
+class Fit:
+    """One fit of an estimator to its data, on this rank.
+
+    Attributes
+    ----------
+    estimator : as the user has set it; family : as it grows from such data
+    team : the ranks of the fit; engine : what computes on all of them
+    seed : of all random numbers
+    """
+
+    engine: Engine
+    folder: NoFolder
+    listeners: Listeners
+    n_networks: int
+
+    def __init__(self, estimator: GrowingEstimator[Any], data: FitData) -> None:
+        self.estimator, self.data, self.team = estimator, data, current()
+        self.family = data.family(estimator)
+        budget = budgets(estimator.max_parameters, estimator.max_seconds)
+        self.callbacks = [*check_callbacks(estimator.callbacks), *budget]
+        bounds = [c.max_parameters for c in self.callbacks if c.max_parameters is not None]
+        settings: GrowthSettings = self.family._settings(data.classification)
+        self.settings = replace(settings, max_parameters=min(bounds, default=None))
+        self.loss = _name(self.settings)
+        self.team.begin(self.family, data.n_features, data.n_targets)
+        self.seed = self._choose_seed()
+        self.histories: dict[int, list[GrowthStep]] = {}
+
+    def run(self) -> None:
+        """Grow the network and hand it, with its history, to the estimator."""
+        data, n_threads = self.data, self.settings.n_threads
+        data.survey(self.seed, n_threads)
+        self.engine = data.engine(n_threads)
+        with self._open_folder() as self.folder:
+            self.n_networks = data.divide(self.seed, self.engine)
+            started = time.perf_counter() - self.folder.elapsed_before
+            with listening(self._audience(), self.n_networks) as self.listeners:
+                self.listeners.hear_all(self._started())
+                n_at_once, members = self._members()
+                grown = list(filter(None, stream(members, n_at_once)))
+                network = self._taught(grown[0] if len(grown) == 1 else average(grown))
+                data.finish(network)
+                self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
+        estimator = self.estimator
+        estimator.network_, estimator.loss_, estimator.sample_ = network, self.loss, data.sample
+        estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
+
+    def _choose_seed(self) -> int:
+        """The seed of the estimator, or that of the fit which is resumed."""
+        random_state, folder = self.estimator.random_state, self.estimator.checkpoint_dir
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        if folder is not None and random_state is None:
+            saved = kept_seed(folder)
+            seed = seed if saved is None else saved
+        return self.team.same_number(seed)
+
+    def _open_folder(self) -> AbstractContextManager[NoFolder]:
+        """The folder of checkpoints, which recognises this fit by everything that decides its network."""
+        estimator = self.estimator
+        if estimator.checkpoint_dir is None:
+            return nullcontext(NoFolder())
+        parameters = estimator.get_params(deep=False).items()
+        identity = Identity(
+            type(estimator).__name__,
+            f"{self.engine.name}, {self.data.kind}{self.team.mark}",
+            texts({name: value for name, value in parameters if name not in _NOT_OF_THE_NETWORK}),
+            self.data.fingerprints(),
+            self.seed,
+            estimator.random_state is None,
+        )
+        return opened(estimator.checkpoint_dir, estimator.checkpoint_seconds, identity, self.team)
+
+    def _started(self) -> FitStarted:
+        name, parameters = type(self.family).__name__, self.family.get_params(deep=False)
+        parameters.pop("callbacks")
+        elapsed = self.folder.elapsed_before
+        return FitStarted(name, parameters, self.n_networks, self._student_follows, elapsed)
+
+    @property
+    def _student_follows(self) -> bool:
+        return self.family._student_follows(self.settings.max_parameters)
+
+    def _audience(self) -> list[Callback]:
+        if self.team.rank > 0:  # they hear from rank 0 when to stop
+            return []
+        if not self.estimator.verbose:
+            return self.callbacks
+        from ..listeners.progress import Progress
+
+        return [*self.callbacks, Progress()]
+
+    def _members(self) -> tuple[int, list[Callable[[], Network | None]]]:
+        """How many networks grow at once, and what grows each of them."""
+        engine, n_at_once, settings = self.engine, 1, self.settings
+        if self.n_networks > 1:
+            engine, n_at_once, n_threads = self.engine.beside(self.n_networks, self.team)
+            settings = settings.with_threads(n_threads)
+        if self._student_follows:
+            settings = replace(settings, max_parameters=None)
+        return n_at_once, [
+            partial(self._grow_member, number, self.family._member(settings, number, self.n_networks), engine)
+            for number in range(self.n_networks)
+        ]
+
+    def _grow_member(self, number: int, settings: GrowthSettings, engine: Engine) -> Network | None:
+        """Grow one of the networks of an average; None where a callback has stopped them all before."""
+        with engine.member():  # others may wait for it, also if it never begins
+            if number > 0 and self.listeners.stopped is not None:
+                return None
+            problem = self.data.problem(number)
+            most = settings.max_parameters
+            if most is not None:
+                most = _share(most, self.n_networks, problem.n_outputs)
+            growth = self._growth(number, problem, replace(settings, max_parameters=most), engine)
+            network = growth.run()
+            self._note(number, growth)
+            return network
+
+    def _taught(self, teacher: Network) -> Network:
+        """The student that takes a network's place, where the family asks for one; else the network."""
+        settings, number = self.family._student(self.settings, NetworkSize.of(teacher)), self.n_networks
+        if settings is None:
+            return teacher
+        self.listeners.begin_student()
+        problem = self.data.distilled(teacher, self.loss)
+        growth = self._growth(number, problem, settings, self.engine)
+        student = growth.run()
+        self._note(number, growth)
+        return student
+
+    def _growth(self, number: int, problem: Problem, settings: GrowthSettings, engine: Engine) -> Growth:
+        method, member = self.family._method, number + 1
+        return method.growth(
+            problem,
+            method,
+            self.family._complete(settings, problem),
+            self.seed if number == 0 else _seed_of_member(self.seed, number),
+            partial(self.listeners.hear, member),
+            engine,
+            self.team,
+            journal_of(self.folder, f"network{member:02d}"),
+        )
+
+    def _note(self, number: int, growth: Growth) -> None:
+        """Keep the history of a growth that is over, and let go of its rows."""
+        growth.engine.forget(growth.problem)
+        self.histories[number] = [replace(step, member=number + 1) for step in growth.steps]
+
+
+def _name(settings: GrowthSettings) -> str:
+    """The name of the loss that a network is grown for."""
+    loss = settings.fine_tuning.loss
+    return "custom" if callable(loss) else loss
+
+
+def _seed_of_member(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
+def _share(max_parameters: int, n_networks: int, n_outputs: int) -> int:
+    """Parameters of each network so that their average has no more; it has the biases of the head once."""
+    return (max_parameters - n_outputs) // n_networks + n_outputs
