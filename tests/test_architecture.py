@@ -97,6 +97,9 @@ def test_tests_are_where_their_modules_are():
         for path in (ROOT / "tests" / package).rglob("test_*.py")
     ]
     modules = {path.relative_to(graph.SOURCES) for path in graph.SOURCES.rglob("*.py")}
+    modules |= {
+        path.parent.with_suffix(".py") for path in modules if path.name == "__init__.py" and path.parent.name
+    }
     without = {
         path.as_posix() for path in tests if path.with_name(path.name.removeprefix("test_")) not in modules
     }

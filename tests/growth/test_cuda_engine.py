@@ -153,7 +153,7 @@ def test_a_population_keeps_its_best_candidate(on_device, validation_fraction):
 
 def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_device, monkeypatch):
     x, y = table(40)
-    steps, train, groups = gpu_training.Trainer, CudaEngine.train, []
+    steps, train, groups = gpu_training.DeviceSteps, CudaEngine.train, []
 
     def scarce(model, *rest):
         if model.n_candidates > 1:
@@ -165,7 +165,7 @@ def test_a_population_that_runs_out_of_memory_goes_on_in_smaller_groups(on_devic
             groups.append(len(training.candidates))
         return train(self, training)
 
-    monkeypatch.setattr(gpu_training, "Trainer", scarce)
+    monkeypatch.setattr(gpu_training, "DeviceSteps", scarce)
     monkeypatch.setattr(CudaEngine, "train", recorded)
     settings = {"widths": (2,), "epochs": (1,), "learning_rates": (0.01,), "fine_tune_epochs": 0}
     model = POPFastClassifier(operators=PERCEPTRONS, random_state=0, batch_size=64, **settings).fit(x, y)

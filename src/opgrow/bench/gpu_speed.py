@@ -28,7 +28,7 @@ from ..rows.device.rows import DeviceRows
 from ..rows.problem import Problem
 from ..training.candidates import Candidates, Shape
 from ..training.cuda.model import Model
-from ..training.cuda.steps import Trainer
+from ..training.cuda.steps import DeviceSteps
 from ..training.reference import ReferenceTrainer
 from ..training.settings import TuningSettings
 from .speed import Row
@@ -208,7 +208,7 @@ def _steps(device: torch.device, repeats: int) -> Iterator[Row]:
             layers = [Layer([block])]
             shape, settings = Shape(layers, head, 160), TuningSettings(batch_size=batch, dropout=0.1)
             theta = torch.from_numpy(shape.flatten(layers, head)).to(device)
-            trainer = Trainer(Model([shape], theta[None].clone()), part, settings, 1)
+            trainer = DeviceSteps(Model([shape], theta[None].clone()), part, settings, 1)
             rate = torch.full((1,), 1e-3, dtype=torch.float64, device=device)
             trainer.epoch(rate, 1)
             ours = _milliseconds(partial(trainer.epoch, rate, 1), device, repeats) / trainer.n_steps
@@ -247,7 +247,7 @@ def _steps_side_by_side(device: torch.device, repeats: int) -> Iterator[Row]:
         parts.append(_part(device, 9_600, n_inputs, n_accepted, n_classes, accepted_at_once=10))
     for k in (1, len(sets)):
         model = Model(shapes[:k], torch.stack(thetas[:k]).to(device))
-        trainer = Trainer(model, parts[:k], settings, 1)
+        trainer = DeviceSteps(model, parts[:k], settings, 1)
         rates = torch.full((k,), 1e-3, dtype=torch.float64, device=device)
         trainer.epoch(rates, 1)
         milliseconds = _milliseconds(partial(trainer.epoch, rates, 1), device, repeats) / trainer.n_steps

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opgrow.cli import studies
+from opgrow.cli import options, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -22,6 +22,20 @@ app = typer.Typer(
 )
 
 
+_Counts = Annotated[str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")]
+_Against = Annotated[
+    str | None,
+    typer.Option(metavar="COMMIT", help="Compare with another commit of this repository, on the CPU."),
+]
+_Isa = Annotated[
+    str | None, typer.Option(help="With --against: instruction set of this commit. Default: the best.")
+]
+_Checkout = Annotated[
+    Path | None,
+    typer.Option(help="With --against: where the other commit is kept. Default: a temporary folder."),
+]
+
+
 @app.command()
 def speed(
     data: studies.Data = None,
@@ -29,18 +43,10 @@ def speed(
     quick: Annotated[bool, typer.Option(help="Leave out the large search and the fits.")] = False,
     pop: Annotated[bool, typer.Option("--pop", help="Fit POP on pima, too, once: it takes minutes.")] = False,
     device: studies.Device = "cpu",
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="COMMIT", help="Compare with another commit of this repository, on the CPU."),
-    ] = None,
-    isa: Annotated[
-        str | None, typer.Option(help="With --against: instruction set of this commit. Default: the best.")
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="With --against: where the other commit is kept. Default: a temporary folder."),
-    ] = None,
-    as_json: studies.Json = False,
+    against: _Against = None,
+    isa: _Isa = None,
+    folder: _Checkout = None,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Time the kernels, the search, a tuning step and whole fits beside their peers, interleaved."""
     from opgrow.common.extras import require_torch
@@ -76,16 +82,14 @@ def speed(
 
 @app.command()
 def rows(
-    counts: Annotated[
-        str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")
-    ] = "100000,1000000",
+    counts: _Counts = "100000,1000000",
     inputs: Annotated[int, typer.Option(min=4, help="Inputs of each row.")] = 128,
     device: studies.Device = "auto",
     memory: Annotated[
         float | None,
         typer.Option(min=0.1, help="GiB of the GPU's memory to make do with, so that rows must stream."),
     ] = None,
-    as_json: studies.Json = False,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Grow a small network from generated data of several sizes: time a row, and memory."""
     from opgrow.common.extras import require_torch
@@ -108,9 +112,7 @@ def _sizes(counts: str) -> list[int]:
 
 @app.command()
 def stream(
-    counts: Annotated[
-        str, typer.Argument(help="Numbers of rows, separated by commas.", metavar="COUNTS")
-    ] = "100000,1000000",
+    counts: _Counts = "100000,1000000",
     inputs: Annotated[int, typer.Option(min=4, help="Inputs of each row.")] = 64,
     neurons: Annotated[int, typer.Option(min=1, help="Neurons of each of the three blocks.")] = 10,
     operators: Annotated[
@@ -127,7 +129,7 @@ def stream(
     jobs: Annotated[
         int | None, typer.Option(help="Threads. Default: all cores, or as many as torch uses.")
     ] = None,
-    as_json: studies.Json = False,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""
     import tempfile
@@ -165,7 +167,7 @@ def memory(
         str, typer.Option(help="Names of methods, separated by commas; all of them by default.")
     ] = "",
     seconds: Annotated[float, typer.Option(min=1, help="Time after which the growth of a fit ends.")] = 60,
-    as_json: studies.Json = False,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Measure the memory of whole fits on the CPU beside what 'opgrow fit --dry-run' says before."""
     import tempfile
@@ -188,7 +190,7 @@ def deploy(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the models.")] = 0,
-    as_json: studies.Json = False,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Time one prediction as C, in ONNX Runtime and in Python, beside other models as C, interleaved."""
     import tempfile

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -41,20 +41,6 @@ __all__ = [
 
 #: Width of tables that are not printed to a terminal.
 WIDE = 120
-#: Options on how CSV files are read.
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first row of a CSV file has names; without, columns are x0, x1, ... "
-        "Default: it has, and a row that looks like data is refused.",
-        show_default=False,
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(help="Decimal mark of a CSV file: . or , (default: as it is written).", metavar="MARK"),
-]
 
 
 def console() -> Console:

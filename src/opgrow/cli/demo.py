@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import common, options
 
 __all__ = ["demo"]
 
@@ -19,7 +19,7 @@ def demo(
         typer.Option(help="digits, breast_cancer, wine, iris, diabetes, or a file with a column 'target'."),
     ] = "digits",
     seed: Annotated[int, typer.Option(help="Seed of the models; the split into 60 and 40 % is fixed.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    as_json: options.TablesJson = False,
 ) -> None:
     """Grow a network on the handwritten digits and compare it with scikit-learn.
 

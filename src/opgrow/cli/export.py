@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import common, options
 
 if TYPE_CHECKING:
     from opgrow.estimators.files import ModelFile
@@ -22,37 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-class Format(StrEnum):
-    """What can be written."""
-
-    onnx = "onnx"
-    c = "c"
-
-
-class Weights(StrEnum):
-    """How C stores weights."""
-
-    float32 = "float32"
-    int16 = "int16"
-    int8 = "int8"
-
-
-class Arithmetic(StrEnum):
-    """What C computes with."""
-
-    float = "float"
-    integer = "integer"
-
-
-class InputType(StrEnum):
-    """Types of an ONNX model's input."""
-
-    float32 = "float32"
-    float64 = "float64"
+#: What can be written.
+Format = StrEnum("Format", ["onnx", "c"])
+#: How C stores weights.
+Weights = StrEnum("Weights", ["float32", "int16", "int8"])
+#: What C computes with.
+Arithmetic = StrEnum("Arithmetic", ["float", "integer"])
+#: Types of an ONNX model's input.
+InputType = StrEnum("InputType", ["float32", "float64"])
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
+    model: options.Model,
     to: Annotated[
         Format | None,
         typer.Option(
@@ -97,7 +78,7 @@ def export(
             "predictions may fall short of 1 by a quarter as much. 0 writes in any case. Default: 0.99."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+    as_json: options.ResultJson = False,
 ) -> None:
     """Write a model for other programs.
 

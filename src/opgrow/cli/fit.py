@@ -8,26 +8,17 @@ from typing import Annotated
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import options
 from opgrow.cli.method_names import method_name
 from opgrow.common.assignments import parse_parameters
 
 __all__ = ["fit"]
 
 
-class Task(StrEnum):
-    """What to predict."""
-
-    auto = "auto"
-    classification = "classification"
-    regression = "regression"
-
-
-class Scale(StrEnum):
-    """The two kinds of problems in the paper."""
-
-    small = "small"
-    large = "large"
+#: What to predict.
+Task = StrEnum("Task", ["auto", "classification", "regression"])
+#: The two kinds of problems in the paper.
+Scale = StrEnum("Scale", ["small", "large"])
 
 
 def fit(
@@ -84,8 +75,8 @@ def fit(
             "Default: 100.",
         ),
     ] = None,
-    header: common.Header = None,
-    decimal: common.Decimal = None,
+    header: options.Header = None,
+    decimal: options.Decimal = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -138,7 +129,7 @@ def fit(
         ),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+    as_json: options.ResultJson = False,
 ) -> None:
     """Grow a network from a table and save it.
 

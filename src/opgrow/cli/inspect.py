@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import common, options
 
 if TYPE_CHECKING:
     from opgrow.estimators.files import ModelFile
@@ -16,8 +16,8 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    model: options.Model,
+    as_json: options.Json = False,
     digest: Annotated[
         bool,
         typer.Option(

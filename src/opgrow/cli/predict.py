@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import common, options
 from opgrow.cli.folders import model_inputs, prediction_lines, targets
 from opgrow.common.texts import printable
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate", "predict"]
 
-_Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
 _Data = Annotated[
     Path,
     typer.Argument(
@@ -34,7 +33,7 @@ _Data = Annotated[
 
 
 def predict(
-    model: _Model,
+    model: options.Model,
     data: _Data,
     output: Annotated[
         str, typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
@@ -42,8 +41,8 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add a column p_<class> with the probability of each class.")
     ] = False,
-    header: common.Header = None,
-    decimal: common.Decimal = None,
+    header: options.Header = None,
+    decimal: options.Decimal = None,
 ) -> None:
     """Predict every row of a table.
 
@@ -76,15 +75,12 @@ def predict(
 
 
 def evaluate(
-    model: _Model,
+    model: options.Model,
     data: _Data,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column with the true values. Default: the one that the model was fitted on."),
-    ] = None,
-    header: common.Header = None,
-    decimal: common.Decimal = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    target: options.Target = None,
+    header: options.Header = None,
+    decimal: options.Decimal = None,
+    as_json: options.Json = False,
 ) -> None:
     """Score a model on a table that holds the true values.
 

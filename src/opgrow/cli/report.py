@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import common
+from opgrow.cli import common, options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,24 +16,21 @@ __all__ = ["report"]
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")],
+    model: options.Model,
     data: Annotated[
         Path | None,
         typer.Argument(
             help="Table with the true values of rows that were not learned from, to say how good it is."
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column with the true values. Default: the one that the model was fitted on."),
-    ] = None,
+    target: options.Target = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "--out", "-o", help="HTML file to write. Default: beside the model file."),
     ] = None,
-    header: common.Header = None,
-    decimal: common.Decimal = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")] = False,
+    header: options.Header = None,
+    decimal: options.Decimal = None,
+    as_json: options.ResultJson = False,
 ) -> None:
     """Write a page on a model: what was grown, how it grew, how good it is and what it costs.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opgrow.cli import options
 from opgrow.cli.training_table import split_names
 from opgrow.common.texts import printable
 
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
     from opgrow.bench.runs import Run
     from opgrow.bench.study import Study
 
-__all__ = ["Data", "Device", "Json", "add_commands"]
+__all__ = ["Data", "Device", "add_commands"]
 
 Data = Annotated[
     str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 _Datasets = Annotated[str, typer.Option(help="Names, separated by commas.")]
 _Models = Annotated[
     str,
@@ -85,7 +85,7 @@ def _study_command(
         budget: _Budget = "10m",
         device: Device = "auto",
         jobs: _Jobs = -1,
-        as_json: Json = False,
+        as_json: options.TablesJson = False,
     ) -> None:
         from opgrow.bench.budget import parse_duration
         from opgrow.bench.models import model_names

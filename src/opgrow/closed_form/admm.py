@@ -208,9 +208,9 @@ def _norm(x: np.ndarray) -> float:
 
 
 def _eigen(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = native().eigen(np.ascontiguousarray(gram))
-    assert found is not None  # its elements are finite
-    return found
+    eigen = native().eigen(np.ascontiguousarray(gram))
+    assert eigen is not None  # its elements are finite
+    return eigen
 
 
 def _require_finite(*arrays: np.ndarray) -> None:

@@ -138,8 +138,8 @@ class DeviceMatrices:
                 total = [a.add_(b) for a, b in zip(total, part, strict=True)] if total else part
             return total
 
-        found = shrinking(self._budget(rows), work, "summing products of features")
-        return [tensor.cpu().numpy() for tensor in found]
+        sums = shrinking(self._budget(rows), work, "summing products of features")
+        return [tensor.cpu().numpy() for tensor in sums]
 
     def row_products(self, x: Inputs, weight: Tensor) -> np.ndarray:
         inputs, root = x.part.whole().x.T, weight.double().sqrt()

@@ -80,11 +80,11 @@ class IncrementalRidge:
         mean, scale = feature_moments(new, self.weight, self.matrices)
         cross, gram, slope = self._sums(new, mean, scale)
         engine = native()
-        known = engine.substitute(self.factor, cross)
-        corner = self._cholesky(gram - engine.multiply(known.T, known))
-        reduced = engine.substitute(corner, slope - engine.multiply(known.T, self.reduced))
+        projected = engine.substitute(self.factor, cross)
+        corner = self._cholesky(gram - engine.multiply(projected.T, projected))
+        reduced = engine.substitute(corner, slope - engine.multiply(projected.T, self.reduced))
         factor = np.zeros((p + m, p + m))
-        factor[:p, :p], factor[p:, :p], factor[p:, p:] = self.factor, known.T, corner
+        factor[:p, :p], factor[p:, :p], factor[p:, p:] = self.factor, projected.T, corner
         return replace(
             self,
             features=new if self.features is None else self.matrices.beside([self.features, new]),

@@ -70,8 +70,8 @@ def principal_directions(
     mean, _ = _class_means(x, everyone, weight, matrices)
     scatter = _within(x, everyone, weight, mean, matrices)
     values, vectors = _eigen(_with_ridge(scatter, ridge))
-    kept = np.cumsum(np.maximum(values[::-1], 0.0))
-    count = np.searchsorted(kept, energy * kept[-1]) + 1 if len(kept) else 0
+    cumulated = np.cumsum(np.maximum(values[::-1], 0.0))
+    count = np.searchsorted(cumulated, energy * cumulated[-1]) + 1 if len(cumulated) else 0
     return _signed(vectors[:, ::-1][:, :count])
 
 
@@ -126,8 +126,8 @@ def _class_means(
     """Weighted mean of each class, (C, D), and its weight, (C,)."""
 
     def task(x: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-        share = matrices.double(target).T * weight
-        return matrices.product(share, matrices.double(x)), share.sum(axis=1)
+        weighted = matrices.double(target).T * weight
+        return matrices.product(weighted, matrices.double(x)), weighted.sum(axis=1)
 
     sums, counts = matrices.sums(task, x, target, weight, columns=2 * x.shape[1])
     if not (np.isfinite(sums).all() and np.isfinite(counts).all() and counts.sum() > 0):
@@ -147,10 +147,10 @@ def _within(x: Matrix, target: Matrix, weight: Matrix, means: np.ndarray, matric
 
 
 def _eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = native().eigen(matrix)
-    if found is None:
+    eigen = native().eigen(matrix)
+    if eigen is None:
         raise NotFiniteError("the scatter of the features overflows; check the scale of the inputs")
-    return found
+    return eigen
 
 
 def _with_ridge(scatter: np.ndarray, ridge: float) -> np.ndarray:

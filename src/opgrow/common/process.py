@@ -9,40 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-from . import threads
 from .extras import loaded_torch
+from .shared_change import SharedChange, Undo
+from .threads import single_threaded_libraries
 
 __all__ = ["full_single_precision"]
-
-Undo = Callable[[], None]
-
-
-class _Shared:
-    """A change to the process that holds as long as any fit needs it.
-
-    Counts the fits, so that the last one to end undoes what the first one did.
-    """
-
-    def __init__(self, change: Callable[[], Undo]) -> None:
-        self.change, self.lock, self.users = change, threading.Lock(), 0
-        self.undo: Undo
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self.lock:
-            if self.users == 0:
-                self.undo = self.change()
-            self.users += 1
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.users -= 1
-                if self.users == 0:
-                    self.undo()
 
 
 def _set_precision() -> Undo:
@@ -54,11 +26,11 @@ def _set_precision() -> Undo:
 
 
 #: Products in full single precision, whatever the process has set for its own.
-full_single_precision = _Shared(_set_precision)
+full_single_precision = SharedChange(_set_precision)
 
 
 def _locks() -> tuple[threading.Lock, ...]:
-    return threads._limits.lock, full_single_precision.lock
+    return single_threaded_libraries.lock, full_single_precision.lock
 
 
 def _close_locks() -> None:

@@ -19,12 +19,14 @@ from .fingerprints import fingerprint
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["ALONE", "Alone", "Division", "Values", "current", "sharing"]
+__all__ = ["ALONE", "Alone", "Divide", "Division", "Values", "current", "sharing"]
 
 Result = TypeVar("Result")
 Values = TypeVar("Values", np.ndarray, "Tensor")
 #: Rows for training (None: all) and for validation (None: no rows, or others).
 Division = tuple[np.ndarray | None, np.ndarray | None]
+#: From the number of rows and the classes of these, or None, to the divisions of all networks.
+Divide = Callable[[int, np.ndarray | None], list[Division]]
 
 
 class Alone:
@@ -87,12 +89,7 @@ class Alone:
         """The labels of all ranks, sorted, and codes that refer to them."""
         return labels, codes
 
-    def divisions(
-        self,
-        n_rows: int,
-        codes: np.ndarray | None,
-        divide: Callable[[int, np.ndarray | None], list[Division]],
-    ) -> list[Division]:
+    def divisions(self, n_rows: int, codes: np.ndarray | None, divide: Divide) -> list[Division]:
         """Divide all rows, and return what is here of each part."""
         return divide(n_rows, codes)
 

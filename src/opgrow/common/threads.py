@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import operator
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from .extras import loaded_torch
 from .interruption import Interrupted
+from .shared_change import SharedChange, Undo
 
 __all__ = ["default_threads", "map_rows", "run_all", "single_threaded_libraries", "stream"]
 
@@ -85,20 +84,6 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Limits:
-    """Counts the fits that run, so that the last one to end restores what the first one found."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
-        self.torch: Any = None
-        self.torch_threads = 1
-        self.blas: Any = None
-
-
-_limits = _Limits()
-
-
 @lru_cache(maxsize=1)
 def _controller(process: int) -> Any:
     from threadpoolctl import ThreadpoolController
@@ -106,24 +91,21 @@ def _controller(process: int) -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-@contextmanager
-def single_threaded_libraries() -> Iterator[None]:
-    """One thread for BLAS and torch, for as long as any fit of this process runs."""
-    with _limits.lock:
-        if _limits.users == 0:
-            _limits.torch = loaded_torch()
-            if _limits.torch is not None:
-                _limits.torch_threads = _limits.torch.get_num_threads()
-                _limits.torch.set_num_threads(1)
-            _limits.blas = _controller(os.getpid()).limit(limits=1)
-            _limits.blas.__enter__()
-        _limits.users += 1
-    try:
-        yield
-    finally:
-        with _limits.lock:
-            _limits.users -= 1
-            if _limits.users == 0:
-                _limits.blas.__exit__(None, None, None)
-                if _limits.torch is not None:
-                    _limits.torch.set_num_threads(_limits.torch_threads)
+def _limit_libraries() -> Undo:
+    torch, torch_threads = loaded_torch(), 1
+    if torch is not None:
+        torch_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+    blas = _controller(os.getpid()).limit(limits=1)
+    blas.__enter__()
+
+    def undo() -> None:
+        blas.__exit__(None, None, None)
+        if torch is not None:
+            torch.set_num_threads(torch_threads)
+
+    return undo
+
+
+#: One thread for BLAS and torch, for as long as any fit of this process runs.
+single_threaded_libraries = SharedChange(_limit_libraries)

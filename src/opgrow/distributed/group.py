@@ -49,13 +49,13 @@ class Group:
     def _open_line(self, timeout: float) -> MemoryLine | None:
         """Shared memory, if all ranks are on this machine and find it."""
         name = create_file(self.size) if self.rank == 0 and self.size > 1 and possible() else None
-        found = self.content(None if name is None else name.encode(), "sizes")
-        if found is None:
+        shared_name = self.content(None if name is None else name.encode(), "sizes")
+        if shared_name is None:
             return None
         processes = self.numbers(os.getpid(), "sizes")
         line, sees = None, False
         with suppress(OSError):
-            line = MemoryLine(found.decode(), self.rank, self.size, timeout)
+            line = MemoryLine(shared_name.decode(), self.rank, self.size, timeout)
             line.watch([process for rank, process in enumerate(processes) if rank != self.rank])
             sees = True
         everywhere = all(self.numbers(sees, "sizes"))
@@ -109,9 +109,9 @@ class Group:
         values = tensor.detach().numpy().reshape(-1)
         done = 0
         for parts in self._line.exchange(values.view(np.uint8)):
-            found = function(parts.view(values.dtype))
-            values[done : done + len(found)] = found
-            done += len(found)
+            combined = function(parts.view(values.dtype))
+            values[done : done + len(combined)] = combined
+            done += len(combined)
         return True
 
     def content(self, content: bytes | None, purpose: str) -> bytes | None:
@@ -143,8 +143,8 @@ class Group:
 
     def texts(self, text: str, purpose: str) -> list[str]:
         """The text of each rank."""
-        said = self.arrays(np.frombuffer(text.encode(), np.uint8), purpose)
-        return [part.tobytes().decode() for part in said]
+        encoded = self.arrays(np.frombuffer(text.encode(), np.uint8), purpose)
+        return [part.tobytes().decode() for part in encoded]
 
     def _gather(self, tensor: Tensor, purpose: str) -> list[Tensor]:
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
@@ -153,8 +153,8 @@ class Group:
                 dist.all_gather(parts, tensor, group=self._group)
                 return parts
             pieces = [piece.copy() for piece in self._line.exchange(tensor.numpy().view(np.uint8))]
-            for part, found in zip(parts, np.concatenate(pieces, axis=1), strict=True):
-                part.copy_(torch.from_numpy(found.view(tensor.numpy().dtype)))
+            for part, values in zip(parts, np.concatenate(pieces, axis=1), strict=True):
+                part.copy_(torch.from_numpy(values.view(tensor.numpy().dtype)))
         return parts
 
     @contextmanager

@@ -75,10 +75,10 @@ def ray_fit(
         )
         checkpoint = trainer.fit().checkpoint
         assert checkpoint is not None
-        with checkpoint.as_directory() as found:
+        with checkpoint.as_directory() as folder:
             from ..estimators.files import load
 
-            return load(Path(found) / _MODEL)
+            return load(Path(folder) / _MODEL)
 
 
 def _work(config: dict[str, Any]) -> None:
@@ -97,8 +97,8 @@ def _work(config: dict[str, Any]) -> None:
         x, y = x[share], y[share]
     else:
         load: Callable[[int, int], Any] = rows
-        given = load(rank, size)
-        x, y = (given, None) if isinstance(given, Source) else given
+        data = load(rank, size)
+        x, y = (data, None) if isinstance(data, Source) else data
     fitted = fit(config["estimator"], x, y)
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = None

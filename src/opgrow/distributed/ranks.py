@@ -14,7 +14,7 @@ import torch
 
 from ..common.cells import cell_cuts
 from ..common.hashing import checksum
-from ..common.team import Alone, Division, Values
+from ..common.team import Alone, Divide, Division, Values
 from ..engine.shards import pairwise_sum
 from ..growth.capabilities import methods_with
 from .group import Group, LostRank
@@ -46,13 +46,13 @@ class Ranks(Alone):
 
     def together(self, task: Callable[[], Result]) -> Result:
         try:
-            result, said = task(), ""
+            result, failure = task(), ""
         except LostRank:
             raise
         except tuple(_TOLD.values()) as error:
-            kind = next(name for name, known in _TOLD.items() if isinstance(error, known))
-            result, said = error, f"{kind}: {error}"  # type: ignore[assignment]
-        for rank, text in enumerate(self.group.texts(said, "errors")):
+            kind = next(name for name, error_type in _TOLD.items() if isinstance(error, error_type))
+            result, failure = error, f"{kind}: {error}"  # type: ignore[assignment]
+        for rank, text in enumerate(self.group.texts(failure, "errors")):
             if text:
                 kind, _, message = text.partition(": ")
                 raise _TOLD[kind](f"rank {rank}: {message}")
@@ -67,8 +67,8 @@ class Ranks(Alone):
                 f"{name} cannot distill on several ranks: use another preset than 'compact', distill=None "
                 "and no max_parameters for an average"
             )
-        given = estimator.get_params(deep=False)
-        parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in given.items() if k not in _OF_A_RANK}
+        settings = estimator.get_params(deep=False)
+        parameters = {k: _ADDRESS.sub("", repr(v)) for k, v in settings.items() if k not in _OF_A_RANK}
         names = getattr(estimator, "feature_names_in_", None)
         facts = {
             "columns": n_columns,
@@ -80,9 +80,9 @@ class Ranks(Alone):
 
     def _compare(self, facts: dict[str, Any]) -> None:
         """Refuse ranks that disagree; the message says what the first two differ in."""
-        said = [json.loads(text) for text in self.group.texts(json.dumps(facts), "facts")]
-        for rank, other in enumerate(said):
-            for what, value in said[0].items():
+        of_ranks = [json.loads(text) for text in self.group.texts(json.dumps(facts), "facts")]
+        for rank, other in enumerate(of_ranks):
+            for what, value in of_ranks[0].items():
                 if other[what] != value:
                     ours, theirs = _difference(value, other[what])
                     raise ValueError(
@@ -111,27 +111,22 @@ class Ranks(Alone):
         return float(self.group.sum(pairwise_sum(np.array(sums)), "moments"))
 
     def same(self, text: str | None) -> str | None:
-        said = self.group.texts(text or "" if self.rank == 0 else "", "decisions")[0]
-        return said or None
+        answer = self.group.texts(text or "" if self.rank == 0 else "", "decisions")[0]
+        return answer or None
 
     def same_number(self, number: int) -> int:
         return self.group.numbers(number, "decisions")[0]
 
     def classes(self, labels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        said = [json.loads(text) for text in self.group.texts(json.dumps(labels.tolist()), "classes")]
-        kinds = [type(values[0]).__name__ for values in said]
+        of_ranks = [json.loads(text) for text in self.group.texts(json.dumps(labels.tolist()), "classes")]
+        kinds = [type(values[0]).__name__ for values in of_ranks]
         if len(set(kinds)) > 1:
             raise ValueError(f"the classes of all ranks must be of one type, got {', '.join(kinds)}")
-        everything = np.unique(np.array([label for values in said for label in values]))
+        everything = np.unique(np.array([label for values in of_ranks for label in values]))
         everything = everything.astype(object if labels.dtype == object else everything.dtype)
         return everything, np.searchsorted(everything, labels)[codes]
 
-    def divisions(
-        self,
-        n_rows: int,
-        codes: np.ndarray | None,
-        divide: Callable[[int, np.ndarray | None], list[Division]],
-    ) -> list[Division]:
+    def divisions(self, n_rows: int, codes: np.ndarray | None, divide: Divide) -> list[Division]:
         """As one process would that held all rows in the order of the ranks."""
         sizes = self.group.numbers(n_rows, "sizes")
         first = sum(sizes[: self.rank])

@@ -34,8 +34,8 @@ _LOOK = 0.2
 
 def possible() -> bool:
     """Whether this machine has what it takes."""
-    known = platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
-    return known and hasattr(os, "pidfd_open") and Path("/dev/shm").is_dir()
+    supported = platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
+    return supported and hasattr(os, "pidfd_open") and Path("/dev/shm").is_dir()
 
 
 def create_file(size: int) -> str | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["PARAMETERS", "documentation"]
+__all__ = ["PARAMETERS", "documentation", "documented"]
+
+Estimator = TypeVar("Estimator", bound=type)
 
 #: Names, as they stand in a signature, to their type and description. Defaults come from the signature.
 PARAMETERS = {
@@ -125,7 +127,7 @@ _REST = """
 def documentation(
     summary: str,
     class_name: str,
-    init: Callable[..., None],
+    init: Callable[..., Any],
     arguments: str,
     own: Mapping[str, str] | None = None,
 ) -> str:
@@ -135,7 +137,7 @@ def documentation(
     ----------
     summary : first line
     class_name : of a "...Classifier" or "...Regressor"
-    init : its ``__init__``, whose signature says which parameters there are and what their defaults are
+    init : the class or its ``__init__``, whose signature has the parameters and their defaults
     arguments : what the example sets so that it is quick, as text
     own : texts of a family's own parameters, or other texts than those in `PARAMETERS`
     """
@@ -150,6 +152,18 @@ def documentation(
     )
     listed = _entries(signature, PARAMETERS | dict(own or {}))
     return f"{summary}\n\n    Parameters\n    ----------\n{listed}{rest}"
+
+
+def documented(
+    summary: str, arguments: str, own: Mapping[str, str] | None = None
+) -> Callable[[Estimator], Estimator]:
+    """Give an estimator the docstring that `documentation` makes."""
+
+    def decorate(estimator: Estimator) -> Estimator:
+        estimator.__doc__ = documentation(summary, estimator.__name__, estimator, arguments, own)
+        return estimator
+
+    return decorate
 
 
 def _entries(signature: Sequence[inspect.Parameter], texts: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from itertools import groupby
 import numpy as np
 from onnx import TensorProto
 
-from ..network import NORM_EPSILON, Block, Layer, Network
+from ..network import Block, Layer, Network
 from ..network.scaling import FARTHEST
 from ..operators.kinds import stated
 from .onnx_graph import Graph, value_info
@@ -160,11 +160,9 @@ def _group(graph: Graph, blocks: Sequence[Block], x: str, name: str) -> str:
 
 def _batch_norm(block: Block) -> tuple[np.ndarray, np.ndarray]:
     """Scale and shift that a block's batch norm comes to; 1 and 0 where it has none."""
-    norm = block.norm
-    if norm is None:
+    if block.norm is None:
         return np.ones(block.n_neurons), np.zeros(block.n_neurons)
-    scale = norm.scale / np.sqrt(norm.variance.astype(np.float64) + NORM_EPSILON)
-    return scale, norm.shift - norm.mean * scale
+    return block.norm.folded()
 
 
 def _unit_rows(graph: Graph, z: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..network import NORM_EPSILON, Block, Network
+from ..network import Block, Network
 from ..network.scaling import squash
 from ..operators import OperatorSet
 
@@ -186,9 +186,10 @@ def _block_step(block: Block) -> Step:
     )
     if block.norm is None:
         return step
-    mean, variance = _values(block.norm.mean, what), _values(block.norm.variance, what)
-    scale = _values(block.norm.scale, what) / np.sqrt(variance + NORM_EPSILON)
-    return replace(step, scale=scale, shift=_values(block.norm.shift, what) - mean * scale, mean=mean)
+    norm = block.norm
+    mean, *_ = (_values(array, what) for array in (norm.mean, norm.variance, norm.scale, norm.shift))
+    scale, shift = norm.folded()
+    return replace(step, scale=scale, shift=shift, mean=mean)
 
 
 def _merged(steps: Iterable[Step]) -> list[Step]:

@@ -16,10 +16,10 @@ AUTO_VALUES = 1 << 20
 
 def check_device(device: Any) -> None:
     """Complain unless ``device`` is "auto", "cpu", "cuda" or "cuda:N", and is there."""
-    known = isinstance(device, str) and (
+    is_valid = isinstance(device, str) and (
         device in ("auto", "cpu", "cuda") or (device.startswith("cuda:") and device[5:].isdecimal())
     )
-    if not known:
+    if not is_valid:
         raise ValueError(f"device must be one of 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}")
     if device in ("auto", "cpu"):
         return

@@ -130,33 +130,33 @@ class GrowthStarted:
 
 
 @dataclass(frozen=True)
-class PhaseStarted:
-    """A "search", "tune" or "fine-tune" begins; ``size`` is the number of operator sets or epochs."""
+class _InPhase:
+    """What happens in a phase of the growth of a block."""
 
     phase: str
     layer: int
     block: int
+
+
+@dataclass(frozen=True)
+class PhaseStarted(_InPhase):
+    """A "search", "tune" or "fine-tune" begins; ``size`` is the number of operator sets or epochs."""
+
     size: int
     operator_set: OperatorSet | None = None
     member: int = 1
 
 
 @dataclass(frozen=True)
-class EpochFinished:
-    phase: str
-    layer: int
-    block: int
+class EpochFinished(_InPhase):
     epoch: Epoch
     member: int = 1
 
 
 @dataclass(frozen=True)
-class CandidateFinished:
+class CandidateFinished(_InPhase):
     """A candidate of a population has been trained: ``done`` of them are, ``best`` is the best so far."""
 
-    phase: str
-    layer: int
-    block: int
     done: int
     total: int
     best: Score
@@ -164,12 +164,9 @@ class CandidateFinished:
 
 
 @dataclass(frozen=True)
-class PopulationEpochFinished:
+class PopulationEpochFinished(_InPhase):
     """Candidates that are trained together have done an epoch; those trained one by one do not report it."""
 
-    phase: str
-    layer: int
-    block: int
     member: int = 1
 
 

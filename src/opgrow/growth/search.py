@@ -192,9 +192,9 @@ def check_result(
     }
     for winner in (result.winner, result.rival):
         for name, shape in shapes.items() if winner is not None else ():
-            found = getattr(winner, name)
-            if found.shape != shape or found.dtype.kind != "f":
-                raise ValueError(f"{name!r} has shape {found.shape} and type {found.dtype}, expected {shape}")
+            array = getattr(winner, name)
+            if array.shape != shape or array.dtype.kind != "f":
+                raise ValueError(f"{name!r} has shape {array.shape} and type {array.dtype}, expected {shape}")
 
 
 def _solve(draws: list[Draw], gathered: Gathered, settings: SearchSettings) -> _Problem:

@@ -44,6 +44,11 @@ class Norm:
         features += self.shift
         return features
 
+    def folded(self) -> tuple[np.ndarray, np.ndarray]:
+        """The scale and the shift that all of it comes to, in double precision."""
+        factor = self.scale / np.sqrt(self.variance.astype(np.float64) + NORM_EPSILON)
+        return factor, self.shift - self.mean * factor
+
     def __repr__(self) -> str:
         return f"Norm({len(self.mean)})"
 
@@ -55,7 +60,7 @@ class Neurons:
 
     @property
     def n_inputs(self) -> int:
-        return self.weight.shape[0]
+        return len(self.weight)
 
     @property
     def n_neurons(self) -> int:

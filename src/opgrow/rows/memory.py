@@ -75,12 +75,12 @@ class MemoryRows(RowArrays, RankRows):
         """Those here: it says how much there is to compute."""
         return len(self.x)
 
+    def _weight_here(self) -> float:
+        return self.weight.sum(dtype=np.float64)
+
     @property
     def n_accepted(self) -> int:
         return self.accepted.shape[1]
-
-    def _weight_here(self) -> float:
-        return self.weight.sum(dtype=np.float64)
 
     @property
     def sample(self) -> MemoryRows:

@@ -187,8 +187,8 @@ def fill(target: np.ndarray, arrays: Mapping[str, np.ndarray], name: str) -> Non
     """Copy an array of exactly this shape and type."""
     values = arrays.get(name)
     if values is None or values.shape != target.shape or values.dtype != target.dtype:
-        given = "missing" if values is None else f"of shape {values.shape} and type {values.dtype}"
+        description = "missing" if values is None else f"of shape {values.shape} and type {values.dtype}"
         raise ValueError(
-            f"the array {name!r} is {given}, expected shape {target.shape} and type {target.dtype}"
+            f"the array {name!r} is {description}, expected shape {target.shape} and type {target.dtype}"
         )
     target[...] = values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..engine import training
 from ..engine.evaluation import Evaluation
 from ..engine.native import native
 from ..rows.interface import Rows
+from ..rows.window import Window
 from .candidates import Candidates, Shape, fill
 from .settings import TuningSettings, batch_bounds
 
@@ -30,6 +31,8 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
 
 class NativeTrainer:
     """Epochs of each candidate as calls of the engine, several of them side by side on threads."""
+
+    joins: ClassVar[bool] = False
 
     def __init__(self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str) -> None:
         self.candidates, self.settings, self.criterion = candidates, settings, criterion
@@ -50,20 +53,24 @@ class NativeTrainer:
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        self.active = active = np.flatnonzero(rates)
+        self.active = np.flatnonzero(rates)
         losses, n_batches = np.zeros(len(rates)), 0
         for state in self.states:
             state.skipped = 0
         for window in self.windows(rng):
-            rows: training.Rows = window.rows
-            epochs = self._prepare(rows)
-            order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
-            count = len(epochs[0].bounds) - 1
-            train = native().train_epoch
-            list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
-            losses[active] += [count * self.states[k].loss for k in active]
-            n_batches += count
+            n_batches += self._train(window, rates, rng, losses)
         return losses / n_batches, np.array([state.skipped for state in self.states])
+
+    def _train(self, window: Window, rates: np.ndarray, rng: np.random.Generator, losses: np.ndarray) -> int:
+        """Train on the batches of a window and add up their losses; the number of batches."""
+        rows: training.Rows = window.rows
+        epochs, active = self._prepare(rows), self.active
+        order, seed = rng.permutation(len(rows.x)), int(rng.integers(1, 2**63))
+        count = len(epochs[0].bounds) - 1
+        train = native().train_epoch
+        list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
+        losses[active] += [count * self.states[k].loss for k in active]
+        return count
 
     def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
         """The epochs of all candidates on a window, which mostly is the one of the epoch before."""
@@ -102,16 +109,16 @@ class NativeTrainer:
 
     def _spread(self, tasks: Sequence[Callable[[], Any]]) -> Iterable[Any]:
         """The results of a task for each active candidate; every thread takes some of them."""
-        share = max(1, min(self.settings.n_threads, len(tasks)))
-        if share == 1:
+        n_workers = max(1, min(self.settings.n_threads, len(tasks)))
+        if n_workers == 1:
             return map(operator.call, tasks)
         results: list[Any] = [None] * len(tasks)
 
         def some(first: int) -> None:
-            for place in range(first, len(results), share):
+            for place in range(first, len(results), n_workers):
                 results[place] = tasks[place]()
 
-        run_all([partial(some, first) for first in range(share)], share)
+        run_all([partial(some, first) for first in range(n_workers)], n_workers)
         return results
 
     def batch_moments(self) -> np.ndarray:

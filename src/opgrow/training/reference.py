@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,10 +23,10 @@ from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..rows.interface import Rows
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
-from .candidates import BlockParameters, Candidates, fill
+from .candidates import BlockParameters, Candidates
 from .scores import evaluate, row_losses
 from .settings import TuningSettings
-from .updates import Adam, UsersOptimizer
+from .updates import Adam, UsersOptimizer, load_parameters
 
 __all__ = ["ReferenceTrainer", "tensors_of"]
 
@@ -47,6 +47,8 @@ class ReferenceTrainer:
     ----------
     fused : compute features by the compiled kernels where a candidate is alone, and not by plain torch
     """
+
+    joins: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -236,8 +238,8 @@ class ReferenceTrainer:
             for below in range(layer):
                 x = self._layer(everyone, below, blocks[below], x, normalised)
             raw = self._raw(everyone, layer, blocks[layer], x).double()
-            share = weight.double()[:, None]
-            total += torch.stack([(raw * share).sum(dim=1), (raw.square() * share).sum(dim=1)])
+            weights = weight.double()[:, None]
+            total += torch.stack([(raw * weights).sum(dim=1), (raw.square() * weights).sum(dim=1)])
         return total.cpu().numpy()
 
     @torch.no_grad()
@@ -248,9 +250,9 @@ class ReferenceTrainer:
             if not len(x):
                 continue
             outputs = self._outputs(everyone, self.theta, x[None], frozen[None], normalised).cpu().numpy()
-            wanted, share = target.cpu().numpy(), weight.cpu().numpy()
+            wanted, weights = target.cpu().numpy(), weight.cpu().numpy()
             for k, out in enumerate(outputs):
-                total[:, k] += self._sums(np.ascontiguousarray(out), np.ascontiguousarray(wanted), share)
+                total[:, k] += self._sums(np.ascontiguousarray(out), np.ascontiguousarray(wanted), weights)
         return total
 
     def _sums(self, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -278,13 +280,8 @@ class ReferenceTrainer:
         return None if arrays is None else {"theta": self.theta.cpu().numpy()} | arrays
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, tensor in (("best", self._best), ("theta", self.theta)):
-            if name == "theta" and name not in arrays:
-                return
-            values = np.empty(tuple(tensor.shape), np.float32)
-            fill(values, arrays, name)
-            tensor.copy_(torch.from_numpy(values))
-        self.update.load(arrays)
+        if load_parameters(self._best, self.theta, arrays):
+            self.update.load(arrays)
 
 
 class _Added(torch.autograd.Function):

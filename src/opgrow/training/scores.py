@@ -84,9 +84,9 @@ def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:
     if callable(loss):
         values = loss(outputs, target)
         if not isinstance(values, torch.Tensor) or values.shape != outputs.shape[:1]:
-            given = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
+            description = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
             raise ValueError(
-                f"a custom loss returns one value per row, {tuple(outputs.shape[:1])}, got {given}"
+                f"a custom loss returns one value per row, {tuple(outputs.shape[:1])}, got {description}"
             )
         return values
     if loss == "mse":

@@ -14,6 +14,7 @@ from ..engine import training
 from ..engine.native import native
 from ..engine.shards import ShardBatch
 from ..rows.interface import Rows
+from ..rows.window import Window
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
 from .candidates import Candidates
 from .native import NativeTrainer
@@ -29,20 +30,15 @@ class SharedTrainer(NativeTrainer):
         super().__init__(candidates, rows, settings, criterion)
         self.batches = batches_of(settings.batch_size, self.team)
 
-    def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        self.active = active = np.flatnonzero(rates)
-        losses, n_batches = np.zeros(len(rates)), 0
-        for state in self.states:
-            state.skipped = 0
-        for window in self.windows(rng):
-            assert window.place is not None
-            numbers = np.ascontiguousarray(window.place.numbers)
-            seed, batches = self.batches(window, rng)
-            for batch in batches:
-                for k in active:
-                    losses[k] += self._step(int(k), window.rows, numbers, batch, seed, float(rates[k]))
-                n_batches += 1
-        return losses / n_batches, np.array([state.skipped for state in self.states])
+    def _train(self, window: Window, rates: np.ndarray, rng: np.random.Generator, losses: np.ndarray) -> int:
+        assert window.place is not None
+        numbers, n_batches = np.ascontiguousarray(window.place.numbers), 0
+        seed, batches = self.batches(window, rng)
+        for batch in batches:
+            for k in self.active:
+                losses[k] += self._step(int(k), window.rows, numbers, batch, seed, float(rates[k]))
+            n_batches += 1
+        return n_batches
 
     def _step(
         self, k: int, rows: training.Rows, numbers: np.ndarray, batch: Batch, seed: int, rate: float

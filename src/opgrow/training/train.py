@@ -28,6 +28,11 @@ __all__ = ["TrainedCandidates", "Trainer", "Training", "run", "score", "statisti
 class Trainer(Protocol):
     """The parameters of K candidates, and what is computed with them on some rows."""
 
+    @property
+    def joins(self) -> bool:
+        """Whether its steps can be taken as one batch with those of other trainers of its kind."""
+        ...
+
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Train with each candidate's learning rate, 0 at rest; mean losses and skipped batches, (K,)."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,3 +130,14 @@ def _made(settings: TuningSettings, groups: list[dict[str, Any]]) -> torch.optim
     if not isinstance(made, torch.optim.Optimizer):
         raise ValueError(f"optimizer must return a torch optimiser, and returned a {type(made).__name__}")
     return made
+
+
+def load_parameters(best: Tensor, theta: Tensor, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Fill in the best parameters and, where a training was under way, its own; whether one was."""
+    for name, tensor in (("best", best), ("theta", theta)):
+        if name == "theta" and name not in arrays:
+            return False
+        values = np.empty(tuple(tensor.shape), np.float32)
+        fill(values, arrays, name)
+        tensor.copy_(torch.from_numpy(values))
+    return True

@@ -19,7 +19,7 @@ pytest.importorskip("triton", reason="the GPU kernels are written in Triton, whi
 from opgrow.growth.cuda_engine import CudaEngine
 from opgrow.training.cuda import heads, passes
 from opgrow.training.cuda.model import Model
-from opgrow.training.cuda.steps import Trainer
+from opgrow.training.cuda.steps import DeviceSteps
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 N_ROWS, N_INPUTS, N_OUTPUTS = 11, 4, 3
@@ -106,7 +106,7 @@ def test_a_step_is_that_of_autograd(sets, head_set, loss, is_small, monkeypatch)
     data, settings = rows(), TuningSettings(loss=loss, batch_size=64, weight_decay=0.01)
     shape, theta = flat(sets, head_set)
     expected, _, wanted_loss = gradients(shape, theta, data, settings)
-    trainer = Trainer(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
+    trainer = DeviceSteps(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
     actual = trainer.epoch(rates(0.01), 1)
     assert float(actual[0]) == pytest.approx(wanted_loss, rel=1e-4)
     scale = float(expected.abs().max())
@@ -125,10 +125,10 @@ def test_candidates_of_one_run_do_not_disturb_each_other():
     shapes, thetas = zip(*(flat([[s]], seed=i) for i, s in enumerate(sets)), strict=True)
     start = torch.stack(thetas)
     together = Model(shapes, start.to(DEVICE))
-    Trainer(together, part_of(data), settings, 1, graphs=False).epoch(rates(0.01, 0.01, 0.01, 0.0), 1)
+    DeviceSteps(together, part_of(data), settings, 1, graphs=False).epoch(rates(0.01, 0.01, 0.01, 0.0), 1)
     for i in range(3):
         alone = Model([shapes[i]], start[i : i + 1].to(DEVICE))
-        Trainer(alone, part_of(data), settings, 1, graphs=False).epoch(rates(0.01), 1)
+        DeviceSteps(alone, part_of(data), settings, 1, graphs=False).epoch(rates(0.01), 1)
         torch.testing.assert_close(together.theta[i], alone.theta[0], rtol=1e-5, atol=1e-6)
     assert torch.equal(together.theta[3].cpu(), start[3])
 
@@ -139,7 +139,7 @@ def test_a_candidate_with_gradients_that_are_not_finite_is_skipped_and_counted()
     broken = theta.clone()
     broken[-1] = np.nan
     model = Model([shape, shape], torch.stack([broken, theta]).to(DEVICE))
-    trainer = Trainer(model, part_of(data), settings, 1, graphs=False)
+    trainer = DeviceSteps(model, part_of(data), settings, 1, graphs=False)
     trainer.epoch(rates(0.01, 0.01), 1)
     assert trainer.skipped.tolist() == [1, 0]
     assert torch.equal(model.theta[0, :-1].cpu(), broken[:-1])
@@ -172,7 +172,7 @@ def test_candidates_with_rows_and_frozen_features_of_their_own(loss, is_small, m
     shapes, thetas = zip(*(flat([[s]], n_frozen=2, seed=i) for i, s in enumerate(sets)), strict=True)
     datas, parts = zip(*(frozen_part(N_ROWS, 10 + i) for i in range(3)), strict=True)
     model = Model(shapes, torch.stack(thetas).to(DEVICE))
-    trainer = Trainer(model, parts, settings, 1, graphs=False)
+    trainer = DeviceSteps(model, parts, settings, 1, graphs=False)
     losses = trainer.epoch(rates(0.01, 0.01, 0.01), 1)
     for i in range(3):
         expected, _, wanted_loss = gradients(shapes[i], thetas[i], datas[i], settings)
@@ -186,7 +186,7 @@ def test_some_of_the_candidates_go_on_with_their_rows():
     _, parts = zip(*(frozen_part(N_ROWS, 10 + i) for i in range(3)), strict=True)
     settings = TuningSettings(batch_size=64)
     whole = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
-    trainer = Trainer(whole, parts, settings, 1, graphs=False)
+    trainer = DeviceSteps(whole, parts, settings, 1, graphs=False)
     trainer.epoch(rates(0.01, 0.01, 0.01), 1)
     places = torch.tensor([0, 2], device=DEVICE)
     few = Model([shape] * 2, whole.theta[places])
@@ -202,7 +202,7 @@ def test_candidates_need_as_many_parts():
     shape, theta = flat(SINGLE)
     model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
     with pytest.raises(ValueError, match="3 candidates need rows of their own for each, got 2 parts"):
-        Trainer(model, [part_of(rows())] * 2, TuningSettings(), 1)
+        DeviceSteps(model, [part_of(rows())] * 2, TuningSettings(), 1)
 
 
 def test_the_rows_of_the_largest_part_decide_on_the_steps():
@@ -211,7 +211,7 @@ def test_the_rows_of_the_largest_part_decide_on_the_steps():
     sizes = (23, 21, 24)
     parts = [part_of(rows(n, seed=n)) for n in sizes]
     model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
-    trainer = Trainer(model, parts, TuningSettings(batch_size=5), 1, graphs=False)
+    trainer = DeviceSteps(model, parts, TuningSettings(batch_size=5), 1, graphs=False)
     staged = trainer.staging
     seen = [[] for _ in sizes]
     for _ in staged.windows(3):
@@ -233,10 +233,10 @@ def test_rows_of_their_own_that_do_not_fit_come_in_chunks():
     shape, theta = flat(SINGLE, n_frozen=2)
     datas, parts = zip(*(frozen_part(n, n) for n in (300, 290)), strict=True)
     for part in parts:
-        part.inputs, part.kept = None, [None]
+        part.inputs, part.stored = None, [None]
         part.budget.share = 4e-5
     model = Model([shape] * 2, theta.repeat(2, 1).to(DEVICE))
-    trainer = Trainer(model, parts, TuningSettings(batch_size=10), 1, graphs=False)
+    trainer = DeviceSteps(model, parts, TuningSettings(batch_size=10), 1, graphs=False)
     staged = trainer.staging
     assert staged.n_chunks > 1
     seen = [set(), set()]
@@ -259,7 +259,7 @@ def test_each_candidate_leaves_out_its_share_of_the_frozen_features():
     _, part = frozen_part(400, 1)
     model = Model([shape] * 3, theta.repeat(3, 1).to(DEVICE))
     settings = TuningSettings(batch_size=100, input_dropout=0.25)
-    trainer = Trainer(model, part, settings, 1, dropout=[0.0, 0.3, 0.6], graphs=False)
+    trainer = DeviceSteps(model, part, settings, 1, dropout=[0.0, 0.3, 0.6], graphs=False)
     staged = trainer.staging
     next(iter(staged.windows(1)))
     staged.stage()
@@ -280,7 +280,7 @@ def test_every_row_takes_part_in_an_epoch(n_rows, batch_size):
     data = rows(n_rows)
     shape, theta = flat(SINGLE)
     settings = TuningSettings(batch_size=batch_size)
-    trainer = Trainer(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
+    trainer = DeviceSteps(Model([shape], theta[None].to(DEVICE)), part_of(data), settings, 1, graphs=False)
     count = sum(1 for _ in trainer.staging.windows(1))
     seen = trainer.staging.order[0, : count * trainer.staging.window].cpu()
     assert trainer.batch <= batch_size
@@ -294,7 +294,7 @@ def trained(seed, epoch_seed, settings=None, n_epochs=1):
     settings = settings or TuningSettings(batch_size=10, dropout=0.3, input_dropout=0.1)
     shape, theta = flat(SINGLE)
     model = Model([shape], theta[None].to(DEVICE).clone())
-    trainer = Trainer(model, part_of(rows(20)), settings, seed)
+    trainer = DeviceSteps(model, part_of(rows(20)), settings, seed)
     for i in range(n_epochs):
         trainer.epoch(rates(0.01), epoch_seed + i)
     return trainer
@@ -311,7 +311,7 @@ def test_an_epoch_follows_from_the_state_and_the_seeds():
     whole, first = trained(1, 5, n_epochs=2), trained(1, 5)
     assert sorted(first.state()) == ["first", "second", "skipped", "taken"]
     model = Model(first.model.shapes, first.model.theta.clone())
-    resumed = Trainer(model, part_of(rows(20)), first.settings, 1)
+    resumed = DeviceSteps(model, part_of(rows(20)), first.settings, 1)
     resumed.load(first.state())
     resumed.epoch(rates(0.01), 6)
     assert torch.equal(resumed.model.theta, whole.model.theta)
@@ -326,7 +326,7 @@ def test_a_recorded_epoch_is_the_same_as_an_eager_one():
     actual = []
     for graphs in (False, True):
         model = Model([shape], theta[None].to(DEVICE).clone())
-        trainer = Trainer(model, part_of(data), settings, 1, graphs=graphs)
+        trainer = DeviceSteps(model, part_of(data), settings, 1, graphs=graphs)
         losses = [float(trainer.epoch(rates(0.01), seed)[0]) for seed in range(3)]
         actual.append((model.theta.clone(), losses))
     assert torch.equal(actual[0][0], actual[1][0])

@@ -17,6 +17,7 @@ from ..parameter_groups import ChunkParameters, RunParameters, TuningParameters,
 from ..parameters import Operators
 from ..regressor import GrowingRegressor
 from .block_settings import fill_in, translate
+from .paper_scales import TUNING_OF_LARGE_PROBLEMS, is_large
 from .presets import deepest, n_networks, student_follows, student_size
 
 __all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
@@ -91,15 +92,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
             "tune_perceptron": False,
             "validation_fraction": 0.0,
         }
-        if scale == "large":
-            settings |= {
-                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
-                "epochs": (100,) * 5,
-                "input_dropout": 0.2,
-                "validation_fraction": 0.25,
-            }
-        elif scale != "small":
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        if is_large(scale):
+            settings |= TUNING_OF_LARGE_PROBLEMS
         return cls(**(settings | changes))
 
     def _n_networks(self, n_rows: int) -> int:

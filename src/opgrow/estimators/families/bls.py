@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +15,12 @@ from ...growth.model import criterion_of
 from ...training.settings import TuningSettings
 from ..base import GrowingEstimator
 from ..classifier import GrowingClassifier
-from ..documentation import documentation
+from ..documentation import documented
 from ..parameter_groups import RunParameters, declares_parameters
 from ..parameters import n_threads
 from ..registry import listed
 from ..regressor import GrowingRegressor
+from .paper_scales import is_large
 
 __all__ = ["BLSClassifier", "BLSRegressor"]
 
@@ -55,15 +56,13 @@ class BLSEstimator(GrowingEstimator[BroadSettings]):
             Parameters to set differently; the paper selected ``ridge`` and ``mu`` from 0.001, 0.01, 0.1, 1,
             10, 100, 1000.
         """
-        if scale not in ("small", "large"):
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         settings: dict[str, Any] = {
             "max_neurons": 300,
             "block_threshold": 1e-4,
             "ridge": 1.0,
             "admm_iterations": 500,
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "validation_fraction": 0.0 if scale == "small" else 0.25,
+            "validation_fraction": 0.25 if is_large(scale) else 0.0,
         }
         return cls(**(settings | changes))
 
@@ -129,27 +128,15 @@ _TEXTS = {
 }
 
 
-def _text(name: str, init: Callable[..., None]) -> str:
-    return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
-
-
-@declares_parameters
-class _Classifier(RunParameters, GrowingClassifier[BroadSettings], BLSEstimator):
-    pass
-
-
-@declares_parameters
-class _Regressor(RunParameters, GrowingRegressor[BroadSettings], BLSEstimator):
-    pass
-
-
 @listed
-class BLSClassifier(_Classifier):
-    __doc__ = _text("BLSClassifier", _Classifier.__init__)
+@documented(_SUMMARY, "n_min=20, n_step=10", _TEXTS)
+@declares_parameters
+class BLSClassifier(RunParameters, GrowingClassifier[BroadSettings], BLSEstimator):
     _method = methods.BLS
 
 
 @listed
-class BLSRegressor(_Regressor):
-    __doc__ = _text("BLSRegressor", _Regressor.__init__)
+@documented(_SUMMARY, "n_min=20, n_step=10", _TEXTS)
+@declares_parameters
+class BLSRegressor(RunParameters, GrowingRegressor[BroadSettings], BLSEstimator):
     _method = methods.BLS

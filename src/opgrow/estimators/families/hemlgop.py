@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from ...growth import methods
-from ..classifier import GrowingClassifier
-from ..documentation import documentation
+from ..documentation import documented
 from ..registry import listed
-from .blocks import BlockClassifier, BlockEstimator, BlockRegressor
+from .blocks import BlockClassifier, BlockRegressor
 
-__all__ = [
-    "HeMLGOPClassifier",
-    "HeMLGOPRegressor",
-    "HeMLRNClassifier",
-    "HeMLRNRegressor",
-    "HoMLGOPClassifier",
-    "HoMLGOPRegressor",
-    "HoMLRNClassifier",
-    "HoMLRNRegressor",
-]
-
+#: What the examples set so that they are quick.
+_QUICK = "n_min=10, n_step=5"
 _SUMMARIES = {
     "HeMLGOP": "Heterogeneous multilayer GOP network: every block searches its operators and is tuned.",
     "HoMLGOP": "Homogeneous layers of tuned GOP blocks: a layer's first block chooses the operators.",
@@ -37,54 +27,49 @@ _TEXTS = {
 }
 
 
-def _text(name: str, base: type[BlockEstimator]) -> str:
-    kind = "Classifier" if issubclass(base, GrowingClassifier) else "Regressor"
-    return documentation(_SUMMARIES[name], name + kind, base.__init__, "n_min=10, n_step=5", _TEXTS)
-
-
 @listed
+@documented(_SUMMARIES["HeMLGOP"], _QUICK, _TEXTS)
 class HeMLGOPClassifier(BlockClassifier):
-    __doc__ = _text("HeMLGOP", BlockClassifier)
     _method = methods.HEMLGOP
 
 
 @listed
+@documented(_SUMMARIES["HoMLGOP"], _QUICK, _TEXTS)
 class HoMLGOPClassifier(BlockClassifier):
-    __doc__ = _text("HoMLGOP", BlockClassifier)
     _method = methods.HOMLGOP
 
 
 @listed
+@documented(_SUMMARIES["HeMLRN"], _QUICK, _TEXTS)
 class HeMLRNClassifier(BlockClassifier):
-    __doc__ = _text("HeMLRN", BlockClassifier)
     _method = methods.HEMLRN
 
 
 @listed
+@documented(_SUMMARIES["HoMLRN"], _QUICK, _TEXTS)
 class HoMLRNClassifier(BlockClassifier):
-    __doc__ = _text("HoMLRN", BlockClassifier)
     _method = methods.HOMLRN
 
 
 @listed
+@documented(_SUMMARIES["HeMLGOP"], _QUICK, _TEXTS)
 class HeMLGOPRegressor(BlockRegressor):
-    __doc__ = _text("HeMLGOP", BlockRegressor)
     _method = methods.HEMLGOP
 
 
 @listed
+@documented(_SUMMARIES["HoMLGOP"], _QUICK, _TEXTS)
 class HoMLGOPRegressor(BlockRegressor):
-    __doc__ = _text("HoMLGOP", BlockRegressor)
     _method = methods.HOMLGOP
 
 
 @listed
+@documented(_SUMMARIES["HeMLRN"], _QUICK, _TEXTS)
 class HeMLRNRegressor(BlockRegressor):
-    __doc__ = _text("HeMLRN", BlockRegressor)
     _method = methods.HEMLRN
 
 
 @listed
+@documented(_SUMMARIES["HoMLRN"], _QUICK, _TEXTS)
 class HoMLRNRegressor(BlockRegressor):
-    __doc__ = _text("HoMLRN", BlockRegressor)
     _method = methods.HOMLRN

@@ -19,6 +19,7 @@ from ..base import GrowingEstimator
 from ..parameter_groups import TuningParameters, declares_parameters
 from ..parameters import n_threads
 from ..regressor import GrowingRegressor
+from .paper_scales import TUNING_OF_LARGE_PROBLEMS, is_large
 from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["TEXTS", "LayerEstimator", "LayerParameters", "LayerRegressor", "WeightParameters"]
@@ -100,16 +101,8 @@ class LayerEstimator(TuningParameters, WeightParameters, LayerParameters, Growin
             "patience": None,
             "validation_fraction": 0.0,
         }
-        if scale == "large":
-            settings |= {
-                "widths": (200,) * 8,
-                "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
-                "epochs": (100,) * 5,
-                "input_dropout": 0.2,
-                "validation_fraction": 0.25,
-            }
-        elif scale != "small":
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+        if is_large(scale):
+            settings |= TUNING_OF_LARGE_PROBLEMS | {"widths": (200,) * 8}
         return cls(**(settings | changes))
 
     def _settings(self, classification: bool) -> POPSettings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +14,12 @@ from ...growth.model import criterion_of
 from ...training.settings import TuningSettings
 from ..base import GrowingEstimator
 from ..classifier import GrowingClassifier
-from ..documentation import documentation
+from ..documentation import documented
 from ..parameter_groups import RunParameters, declares_parameters
 from ..parameters import n_threads
 from ..registry import listed
 from ..regressor import GrowingRegressor
+from .paper_scales import is_large
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 
@@ -54,8 +54,6 @@ class PLNEstimator(GrowingEstimator[PLNSettings]):
             Parameters to set differently; the paper selected ``ridge``, ``alpha`` and ``mu`` from 0.001,
             0.01, 0.1, 1, 10, 100, 1000.
         """
-        if scale not in ("small", "large"):
-            raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
         settings: dict[str, Any] = {
             "max_neurons": 300,
             "max_layers": 8,
@@ -65,7 +63,7 @@ class PLNEstimator(GrowingEstimator[PLNSettings]):
             "alpha": 1.0,
             "admm_iterations": 500,
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "validation_fraction": 0.0 if scale == "small" else 0.25,
+            "validation_fraction": 0.25 if is_large(scale) else 0.0,
         }
         return cls(**(settings | changes))
 
@@ -125,27 +123,15 @@ _TEXTS = {
 }
 
 
-def _text(name: str, init: Callable[..., None]) -> str:
-    return documentation(_SUMMARY, name, init, "n_min=20, n_step=10", _TEXTS)
-
-
-@declares_parameters
-class _Classifier(RunParameters, GrowingClassifier[PLNSettings], PLNEstimator):
-    pass
-
-
-@declares_parameters
-class _Regressor(RunParameters, GrowingRegressor[PLNSettings], PLNEstimator):
-    pass
-
-
 @listed
-class PLNClassifier(_Classifier):
-    __doc__ = _text("PLNClassifier", _Classifier.__init__)
+@documented(_SUMMARY, "n_min=20, n_step=10", _TEXTS)
+@declares_parameters
+class PLNClassifier(RunParameters, GrowingClassifier[PLNSettings], PLNEstimator):
     _method = methods.PLN
 
 
 @listed
-class PLNRegressor(_Regressor):
-    __doc__ = _text("PLNRegressor", _Regressor.__init__)
+@documented(_SUMMARY, "n_min=20, n_step=10", _TEXTS)
+@declares_parameters
+class PLNRegressor(RunParameters, GrowingRegressor[PLNSettings], PLNEstimator):
     _method = methods.PLN

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...common.checks import check_choice
 from ...growth import methods
 from ...growth.methods.pop import POPSettings
 from ...operators import OperatorSet, registered
 from ..classifier import GrowingClassifier
-from ..documentation import documentation
+from ..documentation import documented
 from ..parameter_groups import RunParameters, declares_parameters
 from ..registry import listed
 from .layers import TEXTS, LayerEstimator, LayerParameters, LayerRegressor
@@ -31,27 +29,15 @@ class PerceptronParameters(LayerParameters):
 _SUMMARY = "Progressive multilayer perceptron: layer after layer of perceptrons, trained one at a time."
 
 
-def _text(name: str, init: Callable[..., None]) -> str:
-    return documentation(_SUMMARY, name, init, "widths=[10]", TEXTS)
-
-
-@declares_parameters
-class _Classifier(RunParameters, GrowingClassifier[POPSettings], LayerEstimator, PerceptronParameters):
-    pass
-
-
-@declares_parameters
-class _Regressor(RunParameters, LayerRegressor, LayerEstimator, PerceptronParameters):
-    pass
-
-
 @listed
-class PMLPClassifier(_Classifier):
-    __doc__ = _text("PMLPClassifier", _Classifier.__init__)
+@documented(_SUMMARY, "widths=[10]", TEXTS)
+@declares_parameters
+class PMLPClassifier(RunParameters, GrowingClassifier[POPSettings], LayerEstimator, PerceptronParameters):
     _method = methods.PMLP
 
 
 @listed
-class PMLPRegressor(_Regressor):
-    __doc__ = _text("PMLPRegressor", _Regressor.__init__)
+@documented(_SUMMARY, "widths=[10]", TEXTS)
+@declares_parameters
+class PMLPRegressor(RunParameters, LayerRegressor, LayerEstimator, PerceptronParameters):
     _method = methods.PMLP

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ...growth import methods
-from ..classifier import GrowingClassifier
-from ..documentation import documentation
+from ..documentation import documented
 from ..registry import listed
-from .layers import TEXTS, LayerEstimator
+from .layers import TEXTS
 from .remembering_layers import RememberingClassifier, RememberingRegressor
 from .searching_layers import SearchingClassifier, SearchingRegressor
-
-__all__ = [
-    "POPClassifier",
-    "POPFastClassifier",
-    "POPFastRegressor",
-    "POPMemHClassifier",
-    "POPMemHRegressor",
-    "POPMemOClassifier",
-    "POPMemORegressor",
-    "POPRegressor",
-]
 
 #: Farthest target from the mean for POP's regression. No activation of the paper has values below -1, and
 #: those that have values on both sides of 0 only creep towards it.
@@ -33,6 +19,8 @@ _POP_TEXTS = TEXTS | {
         The loss that training minimises. "auto" is "mse": the outputs are activated neurons, and no logits.
         For their sake, regression scales its targets to [-0.8, 0.8].""",
 }
+#: What the examples set so that they are quick.
+_QUICK = 'widths=[10], operators=[("harmonic", "sum", "tanh")]'
 _SUMMARIES = {
     "POP": "Progressive operational perceptrons: GOP neurons in hidden layers and head, operators by search.",
     "POPFast": "POP with a linear head, which needs a quarter of the search.",
@@ -41,39 +29,33 @@ _SUMMARIES = {
 }
 
 
-def _text(name: str, base: type[LayerEstimator], texts: Mapping[str, str] = TEXTS) -> str:
-    kind = "Classifier" if issubclass(base, GrowingClassifier) else "Regressor"
-    quick = 'widths=[10], operators=[("harmonic", "sum", "tanh")]'
-    return documentation(_SUMMARIES[name], name + kind, base.__init__, quick, texts)
-
-
 @listed
+@documented(_SUMMARIES["POP"], _QUICK, _POP_TEXTS)
 class POPClassifier(SearchingClassifier):
-    __doc__ = _text("POP", SearchingClassifier, _POP_TEXTS)
     _method = methods.POP
 
 
 @listed
+@documented(_SUMMARIES["POPFast"], _QUICK, TEXTS)
 class POPFastClassifier(SearchingClassifier):
-    __doc__ = _text("POPFast", SearchingClassifier)
     _method = methods.POPFAST
 
 
 @listed
+@documented(_SUMMARIES["POPMemO"], _QUICK, TEXTS)
 class POPMemOClassifier(RememberingClassifier):
-    __doc__ = _text("POPMemO", RememberingClassifier)
     _method = methods.POPMEMO
 
 
 @listed
+@documented(_SUMMARIES["POPMemH"], _QUICK, TEXTS)
 class POPMemHClassifier(RememberingClassifier):
-    __doc__ = _text("POPMemH", RememberingClassifier)
     _method = methods.POPMEMH
 
 
 @listed
+@documented(_SUMMARIES["POP"], _QUICK, _POP_TEXTS)
 class POPRegressor(SearchingRegressor):
-    __doc__ = _text("POP", SearchingRegressor, _POP_TEXTS)
     _method = methods.POP
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,18 +65,18 @@ class POPRegressor(SearchingRegressor):
 
 
 @listed
+@documented(_SUMMARIES["POPFast"], _QUICK, TEXTS)
 class POPFastRegressor(SearchingRegressor):
-    __doc__ = _text("POPFast", SearchingRegressor)
     _method = methods.POPFAST
 
 
 @listed
+@documented(_SUMMARIES["POPMemO"], _QUICK, TEXTS)
 class POPMemORegressor(RememberingRegressor):
-    __doc__ = _text("POPMemO", RememberingRegressor)
     _method = methods.POPMEMO
 
 
 @listed
+@documented(_SUMMARIES["POPMemH"], _QUICK, TEXTS)
 class POPMemHRegressor(RememberingRegressor):
-    __doc__ = _text("POPMemH", RememberingRegressor)
     _method = methods.POPMEMH

@@ -126,11 +126,11 @@ class Folder(NoFolder):
             self._check_empty()
             self._take(begin_run(file, identity))
             return
-        kept = read_run(file)
-        if kept.identity.format == identity.format:
-            self._take(kept)
+        saved = read_run(file)
+        if saved.identity.format == identity.format:
+            self._take(saved)
             self.elapsed_before = self._checked()
-        why = identity.why_not(kept.identity)
+        why = identity.why_not(saved.identity)
         if why is not None:
             raise ValueError(
                 f"{str(self.path)!r} holds {why}: choose another folder, or delete it to start again."

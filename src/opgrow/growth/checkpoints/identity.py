@@ -37,22 +37,22 @@ class Identity:
     library: str = __version__
     format: int = FORMAT
 
-    def why_not(self, kept: Identity) -> str | None:
+    def why_not(self, saved: Identity) -> str | None:
         """Why a fit that was kept is not this one; None if it is."""
         for name in ("format", "library", "estimator", "backend"):
-            mine, theirs = getattr(self, name), getattr(kept, name)
+            mine, theirs = getattr(self, name), getattr(saved, name)
             if mine != theirs:
                 return f"a fit with {name} {theirs}, and this one has {mine}"
-        for name in sorted({*self.parameters, *kept.parameters}):
-            mine, theirs = (which.parameters.get(name, "none") for which in (self, kept))
+        for name in sorted({*self.parameters, *saved.parameters}):
+            mine, theirs = (which.parameters.get(name, "none") for which in (self, saved))
             if mine != theirs:
                 return f"a fit with {name}={_short(theirs)}, and this one has {name}={_short(mine)}"
-        for name in sorted({*self.data, *kept.data}):
-            mine, theirs = (which.data.get(name, "none") for which in (self, kept))
+        for name in sorted({*self.data, *saved.data}):
+            mine, theirs = (which.data.get(name, "none") for which in (self, saved))
             if mine != theirs:
                 return f"a fit on other data: {name} was {theirs}, and is {mine}"
-        if not self.any_seed and self.seed != kept.seed:
-            return f"a fit with the seed {kept.seed}, and this one has {self.seed}"
+        if not self.any_seed and self.seed != saved.seed:
+            return f"a fit with the seed {saved.seed}, and this one has {self.seed}"
         return None
 
 

@@ -123,39 +123,39 @@ class BroadGrowth(Growth):
 
     def grow_layer(self, number: int, parts: list[WholeRows]) -> GrownLayer:
         settings = self.settings
-        kept: _Trial | None = None
+        current: _Trial | None = None
         score: Score | None = None
         for step_number in count(1):
-            width = 0 if kept is None else kept.width
+            width = 0 if current is None else current.width
             size = min(settings.n_step if width else settings.n_min, settings.max_neurons - width)
             if size <= 0 or (score is not None and self.enough(score)):
                 break
-            n_parameters = partial(self._n_parameters, kept)
-            if kept is None:
+            n_parameters = partial(self._n_parameters, current)
+            if current is None:
                 size = self.first_size(size, n_parameters)
             elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             self.emit(PhaseStarted("search", number, step_number, 1))
             clock = self.journal.clock()
-            trial = self._widen(kept, step_number, size, parts)
+            trial = self._widen(current, step_number, size, parts)
             step = self._step(step_number, trial, parts, score, 2 * size, clock)
             self._record(step)
             if not step.accepted:
                 break
-            kept, score = trial, step.score
-        assert kept is not None
+            current, score = trial, step.score
+        assert current is not None
         assert score is not None
-        return _GrownBroad(Layer(kept.windows), kept.head(), score, Layer(kept.enhancements))
+        return _GrownBroad(Layer(current.windows), current.head(), score, Layer(current.enhancements))
 
     def layers_with(self, grown: GrownLayer) -> list[Layer]:
         assert isinstance(grown, _GrownBroad)
         return [grown.layer, grown.enhancements]
 
-    def _n_parameters(self, kept: _Trial | None, size: int) -> int:
+    def _n_parameters(self, current: _Trial | None, size: int) -> int:
         """Parameters of the network with so many more nodes of each kind."""
-        width = size + (0 if kept is None else kept.width)
+        width = size + (0 if current is None else current.width)
         new = size * (self.problem.n_inputs + 1) + size * (width + 1)
-        layers = [] if kept is None else [kept.windows, kept.enhancements]
+        layers = [] if current is None else [current.windows, current.enhancements]
         return self.n_parameters_with(layers, new, 2 * width)
 
     def _step(
@@ -189,30 +189,30 @@ class BroadGrowth(Growth):
             train_loss=scores[0].loss,
         )
 
-    def _widen(self, kept: _Trial | None, number: int, size: int, parts: list[WholeRows]) -> _Trial:
+    def _widen(self, current: _Trial | None, number: int, size: int, parts: list[WholeRows]) -> _Trial:
         """Add feature nodes and then, on top of all of these, enhancement nodes; extend the regression."""
         matrices = self.engine.matrices
         windows = self._windows(number, size, parts[0])
         new = [self._values(windows, matrices.inputs(part)) for part in parts]
         features = new
-        if kept is not None:
-            before = [matrices.columns(columns, ~kept.enhancing) for columns in kept.columns]
+        if current is not None:
+            before = [matrices.columns(columns, ~current.enhancing) for columns in current.columns]
             features = [matrices.beside(pair) for pair in zip(before, new, strict=True)]
         target, weight = matrices.labels(parts[0])
         enhancement = self._enhancement(number, size, features[0], weight)
         enhanced = [self._values([enhancement], columns) for columns in features]
         new = [matrices.beside(pair) for pair in zip(new, enhanced, strict=True)]
-        if kept is None:
+        if current is None:
             regression, held = self._regression(new[0], target, weight), new[1:]
         else:
-            regression = kept.regression.extend(new[0])
-            held = [matrices.beside(pair) for pair in zip(kept.columns[1:], new[1:], strict=True)]
+            regression = current.regression.extend(new[0])
+            held = [matrices.beside(pair) for pair in zip(current.columns[1:], new[1:], strict=True)]
         solution, intercept = regression.head()
         added = np.repeat([False, True], size)
         return _Trial(
-            [*([] if kept is None else kept.windows), *windows],
-            [*([] if kept is None else kept.enhancements), enhancement],
-            added if kept is None else np.concatenate([kept.enhancing, added]),
+            [*([] if current is None else current.windows), *windows],
+            [*([] if current is None else current.enhancements), enhancement],
+            added if current is None else np.concatenate([current.enhancing, added]),
             [regression.features, *held],
             regression,
             solution.astype(np.float32),
@@ -241,14 +241,14 @@ class BroadGrowth(Growth):
 
     def _draw_maps(self, number: int, windows: Sequence[int], train: WholeRows) -> _Maps:
         settings, matrices = self.settings, self.engine.matrices
-        x, (_, share) = matrices.inputs(train), matrices.labels(train)
+        x, (_, row_weights) = matrices.inputs(train), matrices.labels(train)
         rng = np.random.default_rng([self.seed, 1, number, 0])
         maps = []
         for window in windows:
             weights = rng.uniform(-1.0, 1.0, size=(train.n_inputs + 1, window))
             if number == 1:
-                weights = sparse_map(x, share, weights, settings.mu, settings.admm_iterations, matrices)
-            mean, scale = feature_moments(_linear(x, weights, matrices), share, matrices)
+                weights = sparse_map(x, row_weights, weights, settings.mu, settings.admm_iterations, matrices)
+            mean, scale = feature_moments(_linear(x, weights, matrices), row_weights, matrices)
             weights[-1] -= mean
             maps.append(weights / scale)
         return _Maps(maps)

@@ -109,42 +109,42 @@ class PLNGrowth(Growth):
         output = self._first_output(parts[0]) if self.head is None else self.head.weight
         structured = _block(np.concatenate([output, -output], axis=1), norm=None)
         carried = [self._values(part, structured, "relu") for part in parts]
-        kept: _Trial | None = None
+        current: _Trial | None = None
         for step_number in count(1):
-            size = self._n_random(kept)
-            if size <= 0 or (kept is not None and self.enough(kept.score)):
+            size = self._n_random(current)
+            if size <= 0 or (current is not None and self.enough(current.score)):
                 break
-            n_parameters = partial(self._n_parameters, structured, kept)
-            if number == 1 and kept is None:
+            n_parameters = partial(self._n_parameters, structured, current)
+            if number == 1 and current is None:
                 size = self.first_size(size, n_parameters)
             elif self.stopped is not None or not self.room_for(n_parameters(size)):
                 break
             self.emit(PhaseStarted("search", number, step_number, 1))
             clock = self.journal.clock()
             random = self._draw(number, step_number, size, structured.n_inputs)
-            trial = self._widen(structured, random, carried, parts, kept)
-            step = self._step(number, step_number, trial, kept, self.journal.clock() - clock)
+            trial = self._widen(structured, random, carried, parts, current)
+            step = self._step(number, step_number, trial, current, self.journal.clock() - clock)
             self._record(step)
             if not step.accepted:
                 break
-            kept = trial
-        if kept is None:
+            current = trial
+        if current is None:
             return None
-        for part, features in zip(parts, kept.features, strict=True):
-            part.accept_computed(list(kept.layer()), features)
-        return GrownLayer(kept.layer(), kept.head, kept.score)
+        for part, features in zip(parts, current.features, strict=True):
+            part.accept_computed(list(current.layer()), features)
+        return GrownLayer(current.layer(), current.head, current.score)
 
-    def _n_parameters(self, structured: Block, kept: _Trial | None, size: int) -> int:
+    def _n_parameters(self, structured: Block, current: _Trial | None, size: int) -> int:
         """Parameters of the network with so many more random neurons."""
-        size += 0 if kept is None else kept.random.n_neurons
+        size += 0 if current is None else current.random.n_neurons
         new, width = size * structured.n_inputs, structured.n_neurons + size
         return self.n_parameters_with([*self.layers, [structured]], new, width)
 
-    def _n_random(self, kept: _Trial | None) -> int:
+    def _n_random(self, current: _Trial | None) -> int:
         """How many random neurons the next step adds."""
         settings, structured = self.settings, 2 * self.problem.n_outputs
-        if kept is not None:
-            return min(settings.n_step, settings.max_neurons - structured - kept.random.n_neurons)
+        if current is not None:
+            return min(settings.n_step, settings.max_neurons - structured - current.random.n_neurons)
         width = min(max(settings.n_min, structured + settings.n_step), settings.max_neurons)
         return width - structured if width > structured else settings.n_step
 
@@ -158,14 +158,14 @@ class PLNGrowth(Growth):
         random: Block,
         carried: list[Matrix],
         parts: list[WholeRows],
-        kept: _Trial | None,
+        current: _Trial | None,
     ) -> _Trial:
         """Add random neurons to what was kept, and fit the head; ``carried`` are the structured features."""
         matrices = self.engine.matrices
         pooled = [self._values(part, random, "identity") for part in parts]
-        if kept is not None:
-            pooled = [matrices.beside(pair) for pair in zip(kept.pooled, pooled, strict=True)]
-            random = _block(np.concatenate([kept.random.weight, random.weight], axis=1), norm="unit")
+        if current is not None:
+            pooled = [matrices.beside(pair) for pair in zip(current.pooled, pooled, strict=True)]
+            random = _block(np.concatenate([current.random.weight, random.weight], axis=1), norm="unit")
         features = [matrices.unit_beside(*pair) for pair in zip(carried, pooled, strict=True)]
         fitted = self._fit_head(features[0])
         head = Linear(*fitted.weight.shape)
@@ -174,10 +174,10 @@ class PLNGrowth(Growth):
         return _Trial(structured, random, head, pooled, features, score, fitted.loss)
 
     def _step(
-        self, layer: int, number: int, trial: _Trial, kept: _Trial | None, seconds: float
+        self, layer: int, number: int, trial: _Trial, current: _Trial | None, seconds: float
     ) -> GrowthStep:
         """The record of a step, and so its decision."""
-        improvement = None if kept is None else trial.score.improvement_over(kept.score)
+        improvement = None if current is None else trial.score.improvement_over(current.score)
         sizes = self.problem.n_inputs, self.problem.n_outputs
         return GrowthStep(
             "block",
@@ -188,7 +188,7 @@ class PLNGrowth(Growth):
             improvement,
             Network(*sizes, [*self.layers, trial.layer()]).n_parameters(),
             operator_set=OPERATORS,
-            n_neurons=trial.layer().n_neurons - (0 if kept is None else kept.layer().n_neurons),
+            n_neurons=trial.layer().n_neurons - (0 if current is None else current.layer().n_neurons),
             search_seconds=seconds,
             train_loss=trial.train_loss,
         )
@@ -256,9 +256,9 @@ class PLNGrowth(Growth):
             product = matrices.product
             return product(weighted.T, weighted), product(weighted.T, centred), (centred**2).sum()
 
-        found = matrices.sums(sums, features, *self._labels, columns=2 * n)
-        _require_finite(found[0])
-        return found
+        totals = matrices.sums(sums, features, *self._labels, columns=2 * n)
+        _require_finite(totals[0])
+        return totals
 
     def _values(self, part: WholeRows, block: Block, activation: str) -> Matrix:
         matrices = self.engine.matrices

@@ -43,7 +43,7 @@ class _Features:
     """A block and what is kept of its outputs."""
 
     block: Block
-    kept: Kept
+    stored: Kept
 
 
 @dataclass
@@ -189,11 +189,11 @@ class _Loading:
         outputs: list[np.ndarray] = []
         x: np.ndarray | None = None
         for item in features:
-            values = item.kept.get(self.number)
+            values = item.stored.get(self.number)
             if values is None:
                 x = inputs() if x is None else x
                 values = item.block.outputs(x, 1)
-                item.kept.put(self.number, partial(_same, values))
+                item.stored.put(self.number, partial(_same, values))
             outputs.append(values)
         if not outputs:
             return None

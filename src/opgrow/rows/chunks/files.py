@@ -81,14 +81,14 @@ def open_source(path: _Path, target: str | None = None, columns: Sequence[str] |
 
 
 def _listed(paths: _Path | Sequence[_Path]) -> list[Path]:
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found = [Path(path).expanduser() for path in given]
-    for path in found:
+    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    expanded = [Path(path).expanduser() for path in listed]
+    for path in expanded:
         if not path.exists():
             raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
-    if not found:
+    if not expanded:
         raise ValueError("there are no files")
-    return found
+    return expanded
 
 
 def _in_folder(folder: Path) -> tuple[list[Path], list[Path | None]]:

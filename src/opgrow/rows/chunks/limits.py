@@ -28,19 +28,19 @@ def parse_bytes(value: Any, name: str = "memory_limit") -> int:
     >>> parse_bytes("2GB"), parse_bytes("1.5 MiB"), parse_bytes(4096)
     (2000000000, 1572864, 4096)
     """
-    found = None
+    n_bytes = None
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", value, re.IGNORECASE)
         if match:
             number, unit, binary = match[1], match[2].upper(), match[3]
-            found = float(number) * (1024 ** "KMGT".index(unit) * 1024 if binary and unit else _UNITS[unit])
+            n_bytes = float(number) * (1024 ** "KMGT".index(unit) * 1024 if binary and unit else _UNITS[unit])
     elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        found = float(value)
-    if found is None or not 1 <= found < 2**60:
+        n_bytes = float(value)
+    if n_bytes is None or not 1 <= n_bytes < 2**60:
         raise ValueError(
             f"{name} must be None, a number of bytes or text such as '2GB' or '500MB', got {value!r}"
         )
-    return int(found)
+    return int(n_bytes)
 
 
 def check_memory_limit(value: Any) -> int | None:
@@ -50,13 +50,13 @@ def check_memory_limit(value: Any) -> int | None:
 
 def total_memory() -> int:
     """Bytes of the machine, or of the container: the same in every process, unlike what is free."""
-    found = []
+    limits = []
     with suppress(OSError, ValueError):
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        found += [int(limit)] if limit.isdecimal() else []
+        limits += [int(limit)] if limit.isdecimal() else []
     with suppress(AttributeError, OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(found, default=_UNKNOWN)
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(limits, default=_UNKNOWN)
 
 
 @dataclass(frozen=True)

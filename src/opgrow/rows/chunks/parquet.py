@@ -66,19 +66,19 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def _files(path: Any) -> list[Path]:
-    given = [path] if isinstance(path, str | os.PathLike) else list(path)
-    found: list[Path] = []
-    for item in map(Path, given):
+    listed = [path] if isinstance(path, str | os.PathLike) else list(path)
+    files: list[Path] = []
+    for item in map(Path, listed):
         item = item.expanduser()
         if not item.exists():
             raise FileNotFoundError(f"There is no file or folder {str(item)!r}.")
         inside = sorted(item.rglob("*.parquet")) if item.is_dir() else [item]
         if not inside:
             raise ValueError(f"The folder {str(item)!r} holds no .parquet files.")
-        found += inside
-    if not found:
+        files += inside
+    if not files:
         raise ValueError("there are no files")
-    return found
+    return files
 
 
 class _Parquet(Source):
@@ -176,19 +176,19 @@ def _metadata(path: Path) -> Any:
 
 def _together(metadata: Any, rows: int) -> list[list[int]]:
     """Row groups to read together: neighbours, up to so many rows."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     size = 0
     for group in range(metadata.num_row_groups):
         more = metadata.row_group(group).num_rows
         if not more:
             continue
-        if found and size + more <= rows:
-            found[-1].append(group)
+        if groups and size + more <= rows:
+            groups[-1].append(group)
             size += more
         else:
-            found.append([group])
+            groups.append([group])
             size = more
-    return found
+    return groups
 
 
 def _width(field: Any) -> int:

@@ -65,8 +65,8 @@ class Preparation:
         weight = None
         if chunk.weight is not None:
             weight = chunk.weight if rows is None else chunk.weight[rows]
-        target, share = self.targets(y, weight)
-        return PreparedRows(self.inputs(chunk.x, rows), target, (share / self.weight).astype(np.float32))
+        target, weights = self.targets(y, weight)
+        return PreparedRows(self.inputs(chunk.x, rows), target, (weights / self.weight).astype(np.float32))
 
     def held(
         self,
@@ -76,9 +76,9 @@ class Preparation:
         mean: Callable[[np.ndarray], float] | None = None,
     ) -> PreparedRows:
         """Rows that stay in memory; ``mean``: that of their weights, which get a mean of 1 of their own."""
-        target, share = self.targets(y, weight)
-        share /= self.weight if mean is None else mean(share)
-        return PreparedRows(self.inputs(x, None), target, share.astype(np.float32))
+        target, weights = self.targets(y, weight)
+        weights /= self.weight if mean is None else mean(weights)
+        return PreparedRows(self.inputs(x, None), target, weights.astype(np.float32))
 
     def inputs(self, x: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Scaled inputs, in blocks that stay in the cache."""
@@ -92,15 +92,15 @@ class Preparation:
 
     def targets(self, y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Targets, and weights in float64 as they were given, times those of classes."""
-        share = np.ones(len(y)) if weight is None else weight.astype(np.float64)
+        weights = np.ones(len(y)) if weight is None else weight.astype(np.float64)
         if self.classes is None:
             target = np.ascontiguousarray((y.reshape(len(y), -1) - self.shift) / self.spread, np.float32)
         else:
             codes = self.codes(y)
             target = one_hot(codes, len(self.classes))
             if self.class_weight is not None:
-                share = share * self.class_weight[codes]
-        return target, share
+                weights = weights * self.class_weight[codes]
+        return target, weights
 
     def codes(self, y: np.ndarray) -> np.ndarray:
         assert self.classes is not None
@@ -128,9 +128,9 @@ class TrainingRows:
 
     def read(self, number: int) -> PreparedRows:
         """Everything of a chunk."""
-        known, x = self.targets(number), self._inputs.get(number)
-        if known is not None and x is not None:
-            return PreparedRows(x, *known)
+        labels, x = self.targets(number), self._inputs.get(number)
+        if labels is not None and x is not None:
+            return PreparedRows(x, *labels)
         chunk = self.source.read(number)
         rows = self.preparation.training(chunk, int(self.source.starts[number]))
         self._targets.put(number, lambda: np.column_stack([rows.target, rows.weight]))
@@ -149,7 +149,7 @@ class TrainingRows:
 
     def targets(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Targets and weights of a chunk without its inputs; None where they have to be read."""
-        known = self._targets.get(number)
-        if known is None:
+        labels = self._targets.get(number)
+        if labels is None:
             return None
-        return np.ascontiguousarray(known[:, :-1]), np.ascontiguousarray(known[:, -1])
+        return np.ascontiguousarray(labels[:, :-1]), np.ascontiguousarray(labels[:, -1])

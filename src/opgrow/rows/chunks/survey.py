@@ -78,9 +78,9 @@ class HeldRows:
         """All of them as three arrays; this object is empty afterwards."""
         if not self.x:
             return np.zeros((0, n_features)), np.zeros(0), np.zeros(0)
-        found = np.concatenate(self.x), np.concatenate(self.y), np.concatenate(self.weight)
+        arrays = np.concatenate(self.x), np.concatenate(self.y), np.concatenate(self.weight)
         self.x, self.y, self.weight = [], [], []
-        return found
+        return arrays
 
 
 @dataclass
@@ -112,8 +112,8 @@ class Survey:
         """Add what was found in the chunks that follow."""
         for label, count in other.counts.items():
             self.counts[label] = self.counts.get(label, 0) + count
-        for label, found in other.moments.items():
-            self.moments.setdefault(label, ColumnMoments.nothing(len(found.mean))).add(found)
+        for label, moments in other.moments.items():
+            self.moments.setdefault(label, ColumnMoments.nothing(len(moments.mean))).add(moments)
         if other.target_moments is not None:
             if self.target_moments is None:
                 self.target_moments = ColumnMoments.nothing(len(other.target_moments.mean))
@@ -138,10 +138,10 @@ def survey(
     def tasks() -> Iterator[Any]:
         return (partial(task, number) for number in range(source.n_chunks))
 
-    found = Survey(classification)
+    result = Survey(classification)
     for part in stream(tasks(), n_threads):
-        found.extend(part)
-    return found
+        result.extend(part)
+    return result
 
 
 def checked(chunk: Chunk, number: int) -> Chunk:
@@ -169,12 +169,12 @@ def checked(chunk: Chunk, number: int) -> Chunk:
 def _look(chunk: Chunk, start: int, division: Division, classification: bool, by_class: bool) -> Survey:
     x, y = chunk.x, chunk.y
     assert y is not None
-    found = Survey(classification, y_ndim=y.ndim, weighted=chunk.weight is not None)
+    result = Survey(classification, y_ndim=y.ndim, weighted=chunk.weight is not None)
     if classification:
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         labels = _labels(y)
-        found.counts = dict(zip(labels.tolist(), _counts(y, labels), strict=True))
+        result.counts = dict(zip(labels.tolist(), _counts(y, labels), strict=True))
     else:
         if y.dtype.kind not in "biuf":
             raise ValueError(f"y of the source holds {y.dtype}: regression needs numbers")
@@ -183,10 +183,10 @@ def _look(chunk: Chunk, start: int, division: Division, classification: bool, by
     held = division.validating(start, len(x))
     there = weight > 0
     train = there & ~held
-    found.n_train = [int(train.sum())]
+    result.n_train = [int(train.sum())]
     for rows, mask in (
-        (found.validation, there & held),
-        (found.sample, train & division.sample(start, len(x))),
+        (result.validation, there & held),
+        (result.sample, train & division.sample(start, len(x))),
     ):
         if mask.any():
             rows.add(*(v if mask.all() else v[mask] for v in (x, y, weight)))
@@ -198,14 +198,14 @@ def _look(chunk: Chunk, start: int, division: Division, classification: bool, by
             mine = y == label
             if mine.any():
                 of_class = None if used is None else used[mine]
-                found.moments[label.item()] = column_moments(x[mine], of_class)
+                result.moments[label.item()] = column_moments(x[mine], of_class)
     else:
-        found.moments[None] = column_moments(x, used)
+        result.moments[None] = column_moments(x, used)
     if not classification:
-        found.target_moments = column_moments(y, used)
+        result.target_moments = column_moments(y, used)
     if len(x):
-        found.ranges = ranges(x, np.zeros((1, 0)) if classification else y)
-    return found
+        result.ranges = ranges(x, np.zeros((1, 0)) if classification else y)
+    return result
 
 
 def _labels(y: np.ndarray) -> np.ndarray:

@@ -70,14 +70,14 @@ class DeviceRows(RankRows):
     ----------
     layers : frozen layers between the source's inputs and this layer's
     inputs : (D, N) what they make of the rows, or None where that is computed chunk by chunk
-    blocks : accepted blocks of this layer; kept : (d, N) the outputs of each, or None
+    blocks : accepted blocks of this layer; stored : (d, N) the outputs of each, or None
     """
 
     source: Source
     layers: list[list[DeviceBlock]] = field(default_factory=list)
     inputs: Tensor | None = None
     blocks: list[DeviceBlock] = field(default_factory=list)
-    kept: list[Tensor | None] = field(default_factory=list)
+    stored: list[Tensor | None] = field(default_factory=list)
     team: Alone = ALONE
     place: Place | None = None
     _total_weight: float | None = field(default=None, repr=False)
@@ -112,7 +112,7 @@ class DeviceRows(RankRows):
         self.blocks.append(copy)
         size = 4 * self.n_rows * copy.n_neurons
         room = stays(size, self.device)
-        self.kept.append(self._outputs_of(copy) if room else None)
+        self.stored.append(self._outputs_of(copy) if room else None)
 
     def _outputs_of(self, block: DeviceBlock) -> Tensor:
         out = torch.empty(block.n_neurons, self.n_rows, device=self.device)
@@ -127,19 +127,19 @@ class DeviceRows(RankRows):
     def accept_computed(self, blocks: Sequence[Block], outputs: Tensor) -> None:
         """Add blocks to a layer without any; ``outputs`` (N, d) of all of them are known."""
         self.blocks = [DeviceBlock.of(block, self.device) for block in blocks]
-        self.kept = list(outputs.T.split([block.n_neurons for block in blocks]))
+        self.stored = list(outputs.T.split([block.n_neurons for block in blocks]))
 
     def next_layer(self) -> DeviceRows:
         """The rows as the layer on top of the accepted blocks sees them."""
         layers = [*self.layers, self.blocks]
-        kept = [k for k in self.kept if k is not None]
+        stored = [k for k in self.stored if k is not None]
         room = stays(4 * self.n_rows * self.n_accepted, self.device)
-        whole = torch.cat(kept) if room and len(kept) == len(self.kept) else None
-        return replace(self, layers=layers, inputs=whole, blocks=[], kept=[])
+        whole = torch.cat(stored) if room and len(stored) == len(self.stored) else None
+        return replace(self, layers=layers, inputs=whole, blocks=[], stored=[])
 
     def bare(self) -> DeviceRows:
         """The rows without the accepted blocks."""
-        return replace(self, blocks=[], kept=[])
+        return replace(self, blocks=[], stored=[])
 
     def remember(self, blocks: Sequence[Block], before: DeviceRows) -> None:
         """Put what blocks make of ``before``, the rows as the layer before sees them, beside the inputs."""
@@ -178,8 +178,8 @@ class DeviceRows(RankRows):
 
     def _accepted(self, x: Tensor, span: slice) -> Tensor:
         parts = [
-            block_outputs(block, x) if kept is None else kept[:, span]
-            for block, kept in zip(self.blocks, self.kept, strict=True)
+            block_outputs(block, x) if stored is None else stored[:, span]
+            for block, stored in zip(self.blocks, self.stored, strict=True)
         ]
         return torch.cat(parts) if len(parts) > 1 else parts[0] if parts else x[:0]
 

@@ -163,13 +163,13 @@ def device_moments(
         centre = np.zeros(n_columns)
     nothing, nobody = np.zeros((n_rows, 0), np.float32), np.zeros(n_rows, np.float32)
     source = Source(x, nothing, nobody, rows, Scaling(centre, np.ones(n_columns)), device, upload=False)
-    share = torch.from_numpy(weight)
+    weights = torch.from_numpy(weight)
     budget = Budget(device)
 
     def work() -> Tensor:
         sums = torch.zeros(2, n_columns, dtype=torch.float64, device=device)
         for span, values in source.stream(source.stream_rows(budget), exact=True):
-            part = share[span].to(device)
+            part = weights[span].to(device)
             sums[0] += values @ part
             sums[1] += values.square_() @ part
         return sums

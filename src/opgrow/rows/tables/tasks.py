@@ -69,17 +69,7 @@ def guess_task(column: Any) -> TaskGuess:
 
 
 def infer_task(column: Any) -> Literal["classification", "regression"]:
-    """Tell from the values of a target what kind of task it states; `guess_task` also says why.
-
-    Parameters
-    ----------
-    column : sequence of shape (n_rows,)
-        The target column. Missing values do not count.
-
-    Returns
-    -------
-    {"classification", "regression"}
-        The task.
+    """The task that `guess_task` tells from the values of a target, without the reason.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..train import TrainedCandidates, Training, run, train
-from .training import DeviceTrainer, JointSteps
+from .training import JointSteps
 
 __all__ = ["Meeting"]
 
@@ -100,7 +100,7 @@ def _random_state(item: _Waiting) -> str:
 
 def _likeness(training: Training) -> Any:
     """What trainings have in common that one batch can take."""
-    if not isinstance(training.trainer, DeviceTrainer) or not training.exact or training.draft.saves:
+    if not training.trainer.joins or not training.exact or training.draft.saves:
         return id(training)
     settings = replace(training.settings, dropout=0.0)
     return training.candidates.shapes[0].sizes, settings, training.criterion

@@ -184,11 +184,11 @@ def _addresses(rows: Tensor) -> np.ndarray:
 
 
 def _are_kept(part: DeviceRows) -> bool:
-    return all(kept is not None for kept in part.kept)
+    return all(stored is not None for stored in part.stored)
 
 
 def _frozen(part: DeviceRows, chunk: Chunk) -> list[Tensor]:
     """The features of accepted blocks, where they lie."""
     if _are_kept(part):
-        return [kept[:, chunk.span] for kept in part.kept if kept is not None]
+        return [stored[:, chunk.span] for stored in part.stored if stored is not None]
     return [chunk.accepted]

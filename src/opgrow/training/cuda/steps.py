@@ -25,16 +25,16 @@ from .passes import LayerPass
 from .side_streams import recording_stream
 from .staging import Staging
 
-__all__ = ["Trainer"]
+__all__ = ["DeviceSteps"]
 
 _BLOCK = 1024
 #: Parameters of which one program checks the gradients; as many or fewer are checked where they are used.
 _CHECKED = 4096
-#: What `Trainer.state` holds.
+#: What `DeviceSteps.state` holds.
 _STATE = ("first", "second", "skipped", "taken")
 
 
-class Trainer:
+class DeviceSteps:
     """Trains all candidates of a model on windows of staged rows.
 
     Parameters
@@ -90,12 +90,12 @@ class Trainer:
         self._checks = torch.zeros(k, triton.cdiv(model.theta.shape[1], _CHECKED), device=device)
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def with_candidates(self, model: Model, places: Tensor) -> Trainer:
+    def with_candidates(self, model: Model, places: Tensor) -> DeviceSteps:
         """A trainer that goes on with some of the candidates."""
         chosen = places.tolist()
         rows = [self.parts[i] for i in chosen] if self.own_rows else self.parts[0]
         dropout = [self.dropout[i] for i in chosen]
-        other = Trainer(model, rows, self.settings, self.seed, dropout, self.graphs)
+        other = DeviceSteps(model, rows, self.settings, self.seed, dropout, self.graphs)
         other.first, other.second = self.first[places], self.second[places]
         other.skipped = self.skipped[places]
         other.taken.copy_(self.taken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,8 +15,9 @@ from ...rows.device.rows import Chunk, DeviceRows
 from ...rows.device.scoring import score_sums
 from ..candidates import Candidates, fill
 from ..settings import TuningSettings
+from ..updates import load_parameters
 from .model import Model
-from .steps import Trainer
+from .steps import DeviceSteps
 
 __all__ = ["DeviceTrainer", "JointSteps"]
 
@@ -23,13 +25,15 @@ __all__ = ["DeviceTrainer", "JointSteps"]
 class DeviceTrainer:
     """Candidates of equal sizes on a device, with built-in operators and losses, and Adam."""
 
+    joins: ClassVar[bool] = True
+
     def __init__(
         self, candidates: Candidates, train: DeviceRows, settings: TuningSettings, criterion: str
     ) -> None:
         self.candidates, self.train, self.settings, self.criterion = candidates, train, settings, criterion
         self.model = Model(candidates.shapes, torch.from_numpy(candidates.theta).to(train.device))
         self._best = self.theta.clone()
-        self._steps: Trainer | None = None
+        self._steps: DeviceSteps | None = None
 
     @property
     def theta(self) -> Tensor:
@@ -37,20 +41,20 @@ class DeviceTrainer:
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         seed = int(rng.integers(1, 2**63))
-        given = torch.from_numpy(rates).to(self.train.device)
+        device_rates = torch.from_numpy(rates).to(self.train.device)
 
         def work() -> tuple[np.ndarray, np.ndarray]:
             steps = self._steps or self._new_steps(seed)
             self._steps = None  # after a failure another one, with smaller chunks, goes on
             before = steps.skipped.clone()
-            losses = steps.epoch(given, seed)
+            losses = steps.epoch(device_rates, seed)
             self._steps = steps
             return losses.cpu().numpy(), (steps.skipped - before).cpu().numpy()
 
         return shrinking(self.train.budget, work, "training")
 
-    def _new_steps(self, seed: int) -> Trainer:
-        return Trainer(self.model, self.train, self.settings, seed, self.candidates.dropouts)
+    def _new_steps(self, seed: int) -> DeviceSteps:
+        return DeviceSteps(self.model, self.train, self.settings, seed, self.candidates.dropouts)
 
     def batch_moments(self) -> np.ndarray:
         assert self._steps is not None
@@ -94,12 +98,8 @@ class DeviceTrainer:
         return {"theta": self.theta.cpu().numpy()} | salt | self._steps.state()
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, tensor in (("best", self._best), ("theta", self.theta)):
-            if name == "theta" and name not in arrays:
-                return
-            values = np.empty(tuple(tensor.shape), np.float32)
-            fill(values, arrays, name)
-            tensor.copy_(torch.from_numpy(values))
+        if not load_parameters(self._best, self.theta, arrays):
+            return
         salt = np.zeros(1, np.int64)
         fill(salt, arrays, "salt")
         self._steps = self._new_steps(int(salt[0]))
@@ -116,7 +116,7 @@ class JointSteps:
         shapes = [shape for trainer in trainers for shape in trainer.candidates.shapes]
         dropouts = [dropout for trainer in trainers for dropout in trainer.candidates.dropouts]
         rows = [trainer.train for trainer in trainers for _ in trainer.candidates.shapes]
-        self.steps = Trainer(Model(shapes, theta), rows, trainers[0].settings, seed, dropouts)
+        self.steps = DeviceSteps(Model(shapes, theta), rows, trainers[0].settings, seed, dropouts)
 
     def _share(self, theta: Tensor) -> None:
         """Let the trainers see their rows of the common matrix."""

@@ -1,0 +1,32 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Decimal", "Header", "Json", "Model", "ResultJson", "TablesJson", "Target"]
+
+Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Column with the true values. Default: the one that the model was fitted on."),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of a CSV file has names; without, columns are x0, x1, ... "
+        "Default: it has, and a row that looks like data is refused.",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(help="Decimal mark of a CSV file: . or , (default: as it is written).", metavar="MARK"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+ResultJson = Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")]
+TablesJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]

@@ -1,0 +1,22 @@
+"""The two kinds of problems in the papers' experiments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["TUNING_OF_LARGE_PROBLEMS", "is_large"]
+
+#: How the papers tune networks for their larger problems.
+TUNING_OF_LARGE_PROBLEMS: dict[str, Any] = {
+    "learning_rates": (0.01, 0.005, 0.001, 0.0005, 0.0001),
+    "epochs": (100,) * 5,
+    "input_dropout": 0.2,
+    "validation_fraction": 0.25,
+}
+
+
+def is_large(scale: str) -> bool:
+    """Whether a paper's larger problems are meant, or its small ones."""
+    if scale not in ("small", "large"):
+        raise ValueError(f"scale must be 'small' or 'large', got {scale!r}")
+    return scale == "large"
