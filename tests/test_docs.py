@@ -88,8 +88,8 @@ def test_modules_files_and_what_is_in_them_exist(page):
 
 
 def test_a_name_that_does_not_exist_is_noticed(tmp_path):
-    right = "`load` and `read` in `estimators/files.py`, `docs/blocks.py`, `opgrow.data.read_table`, "
-    wrong = "`load` and `nosuch` in `estimators/files.py`, `docs/nosuch.py`, `opgrow.data.nosuch`"
+    right = "`load` and `read` in `estimators/files/__init__.py`, `docs/blocks.py`, `opgrow.data.read_table`"
+    wrong = "`load` and `nosuch` in `estimators/files/__init__.py`, `docs/nosuch.py`, `opgrow.data.nosuch`"
     assert list(blocks.Page(write_page(tmp_path, right)).missing_names()) == []
     missing = ["opgrow.data.nosuch", "docs/nosuch.py", "nosuch"]
     assert list(blocks.Page(write_page(tmp_path, wrong)).missing_names()) == missing
