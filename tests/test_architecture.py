@@ -40,6 +40,7 @@ CROSSING = {
     "distributed/test_clusters.py",
     "engine/test_fuzz.py",
     "engine/test_operators_in_c.py",
+    "estimators/files/test_model_files.py",
     "estimators/test_estimators.py",
     "growth/checkpoints/test_device_checkpoints.py",
     "growth/methods/test_closed_form_on_a_device.py",

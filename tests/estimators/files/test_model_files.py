@@ -48,7 +48,7 @@ QUICK = {
     "random_state": 0,
 }
 ONE_SET = QUICK | {"operators": [PERCEPTRON], "n_jobs": 1}
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSES = load_iris(return_X_y=True)
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
@@ -122,7 +122,7 @@ import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import opgrow
-from tests.estimators.test_files import data_for, digest
+from tests.estimators.files.test_model_files import data_for, digest
 found = {}
 for path in Path(sys.argv[2]).glob("*.safetensors"):
     model = opgrow.load(path)
@@ -131,7 +131,7 @@ for path in Path(sys.argv[2]).glob("*.safetensors"):
 print(json.dumps(found))
 """
     run = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(tmp_path)],
+        [sys.executable, "-c", script, str(Path(__file__).parents[3]), str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
