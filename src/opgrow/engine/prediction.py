@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import check, matrix, pointer, room
+from .batch_norm import deviation
 from .blocks import check_codes
 from .functions import INTEGER, POINTER, Functions
 
@@ -32,7 +33,7 @@ class BlockArrays:
     codes : nodal, pool and activation operator
     weight : (n_inputs, n_neurons); bias : (n_neurons,) or None
     norm : "batch", "unit" or None
-    moments : for "batch": mean, variance, scale and shift, (4, n_neurons); epsilon : added to the variance
+    moments : for "batch": mean, variance, scale and shift, (4, n_neurons)
     """
 
     codes: tuple[int, int, int]
@@ -40,7 +41,6 @@ class BlockArrays:
     bias: np.ndarray | None = None
     norm: str | None = None
     moments: np.ndarray | None = None
-    epsilon: float = 1e-8
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _pack_block(block: BlockArrays, offset: int) -> tuple[list[int], list[np.nda
     if block.norm == "batch":
         center, variance, scale, addend = np.asarray(block.moments, np.float64)
         with np.errstate(all="ignore"):  # what is not finite shows in the outputs
-            factor = _row(scale / np.sqrt(variance + block.epsilon), n_neurons)
+            factor = _row(scale / deviation(variance), n_neurons)
         mean, shift = _row(center, n_neurons), _row(addend, n_neurons)
     lanes = np.zeros((n_inputs, padded), np.float32)
     lanes[:, :n_neurons] = weight

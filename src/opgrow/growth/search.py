@@ -17,10 +17,10 @@ import numpy as np
 from ..closed_form import ridge as ridge_module
 from ..common.errors import NotFiniteError
 from ..common.threads import run_all
+from ..engine.batch_norm import deviation
 from ..engine.dispatch import Array, algebra_of
 from ..engine.native import native
 from ..engine.search import SolvedCandidates
-from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..rows.draws import Draw, draw_weights
 from ..rows.interface import Rows
@@ -209,7 +209,7 @@ def _solve(draws: list[Draw], gathered: Gathered, settings: SearchSettings) -> _
         mean = constants.shift + centre / scale
         variance = spread / (scale * scale)
         # What turns a shifted, scaled feature into a standardised one.
-        factor = 1.0 / ((variance + NORM_EPSILON) ** 0.5 * scale)
+        factor = 1.0 / (deviation(variance) * scale)
         # A block has its variances in single precision: a candidate of larger ones is not valid.
         factor = algebra.where(variance <= float(np.finfo(np.float32).max), factor, np.nan)
         gram = sums.gram - n * centre[:, :, None] * centre[:, None, :]
@@ -284,7 +284,7 @@ def _predictive_scores(
     single, chosen = algebra.single, shortlist.chosen
     candidates = SolvedCandidates(
         single(problem.mean[chosen]),
-        single(1.0 / (problem.variance[chosen] + NORM_EPSILON) ** 0.5),
+        single(1.0 / deviation(problem.variance[chosen])),
         single(solved.projection[:, chosen]),
         single(solved.whiten[chosen]),
         single(solved.reduced[chosen]),

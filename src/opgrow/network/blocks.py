@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..common.extras import require_torch
+from ..engine.batch_norm import NORM_EPSILON, deviation
 from ..engine.features import compiled_features
 from ..operators import OperatorSet
 from ..operators.kinds import stated
@@ -17,9 +18,6 @@ from ..operators.unit_norm import unit_rows
 
 __all__ = ["NORMALIZATIONS", "NORM_EPSILON", "Block", "Head", "Layer", "Linear", "Norm", "check_sizes"]
 
-#: Added to the variance by every batch norm. Small, because pooled products of small numbers have small
-#: but meaningful variances.
-NORM_EPSILON = 1e-8
 #: What the ``norm`` of a block can be.
 NORMALIZATIONS = ("batch", "unit", None)
 
@@ -39,14 +37,14 @@ class Norm:
     def apply(self, features: np.ndarray) -> np.ndarray:
         """Normalise rows (N, n_neurons) in place."""
         features -= self.mean
-        features /= np.sqrt(self.variance + np.float32(NORM_EPSILON))
+        features /= deviation(self.variance)
         features *= self.scale
         features += self.shift
         return features
 
     def folded(self) -> tuple[np.ndarray, np.ndarray]:
         """The scale and the shift that all of it comes to, in double precision."""
-        factor = self.scale / np.sqrt(self.variance.astype(np.float64) + NORM_EPSILON)
+        factor = self.scale / deviation(self.variance.astype(np.float64))
         return factor, self.shift - self.mean * factor
 
     def __repr__(self) -> str:

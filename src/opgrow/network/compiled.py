@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
-from .blocks import NORM_EPSILON, Block, Head, Layer, Linear
+from .blocks import Block, Head, Layer, Linear
 from .structure import Structure
 
 __all__ = ["Layout", "digest_of"]
@@ -145,4 +145,4 @@ def _block_arrays(block: Block) -> BlockArrays:
     if norm is None:
         return BlockArrays(codes, block.weight, block.bias, block.normalization)
     moments = np.stack([norm.mean, norm.variance, norm.scale, norm.shift])
-    return BlockArrays(codes, block.weight, block.bias, "batch", moments, NORM_EPSILON)
+    return BlockArrays(codes, block.weight, block.bias, "batch", moments)

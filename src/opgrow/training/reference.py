@@ -17,9 +17,9 @@ from torch import Tensor
 
 from ..common.team import Alone
 from ..engine import differentiable
+from ..engine.batch_norm import deviation
 from ..engine.native import native
 from ..engine.shards import FROZEN, HIDDEN, INPUTS
-from ..network import NORM_EPSILON
 from ..operators import OperatorSet
 from ..rows.interface import Rows
 from .batches import BACKWARD, FORWARD, GRADIENT, Batch, batches_of
@@ -119,7 +119,7 @@ class ReferenceTrainer:
             mean, square = (sums if self.team.alone else _Added.apply(sums, self.team)) / batch.count
             variance = (square - mean.square()).clamp_min(0.0)
             moments.append(torch.stack([mean, variance]).detach().float())
-            return (raw - mean.float()[:, None]) / torch.sqrt(variance.float()[:, None] + NORM_EPSILON)
+            return (raw - mean.float()[:, None]) / deviation(variance.float()[:, None])
 
         x = dropped(x[None], INPUTS, 0, [self.settings.input_dropout] * len(active))
         frozen = dropped(frozen[None], FROZEN, 0)
@@ -223,7 +223,7 @@ class ReferenceTrainer:
 
         def normalised(raw: Tensor, layer: int) -> Tensor:
             span = slice(ends[layer] - raw.shape[2], ends[layer])
-            return (raw - mean[:, None, span]) / torch.sqrt(variance[:, None, span] + NORM_EPSILON)
+            return (raw - mean[:, None, span]) / deviation(variance[:, None, span])
 
         return normalised
 

@@ -6,13 +6,12 @@
 #ifndef OPGROW_BATCH_H
 #define OPGROW_BATCH_H
 
+#include "batch_norm.h"
 #include "gradients.h"
 #include "random.h"
 #include "sums.h"
 #include "training.h"
 
-/* Added to variances, here and in every batch norm of a network. */
-#define EPSILON 1e-8f
 /* Which random numbers are whose. */
 enum { INPUTS, FROZEN, HIDDEN };
 
@@ -189,7 +188,7 @@ static inline void normalise(
 {
     for (int64_t i = 0; i < d; i++) {
         int64_t at = i * OG_LANES;
-        float factor = 1.0f / __builtin_sqrtf(variance[i] + EPSILON);
+        float factor = 1.0f / og_deviation(variance[i]);
         for (int64_t t = 0; t < b->tiles; t++)
             OG_EACH_LANE(l) {
                 normal[t * stride + at + l] *= factor;
@@ -207,7 +206,7 @@ static inline void normal_backward(
 {
     for (int64_t i = 0; i < d; i++) {
         int64_t at = i * OG_LANES;
-        float factor = scale[i] / __builtin_sqrtf(variance[i] + EPSILON);
+        float factor = scale[i] / og_deviation(variance[i]);
         float mean_total = total[i] / count, mean_along = along[i] / count;
         for (int64_t t = 0; t < b->tiles; t++)
             OG_EACH_LANE(l) {

@@ -1,11 +1,11 @@
 /* Statistics and scores of a candidate; see evaluation.h. */
 #include "evaluation.h"
+#include "batch_norm.h"
 #include "blocks.h"
 #include "sums.h"
 
 /* Rows that go through the layers together. */
 #define CHUNK 128
-#define EPSILON 1e-8f
 /* Codes of linear neurons: multiplication, sum, identity. */
 #define LINEAR_ACTIVATION 7
 
@@ -83,7 +83,7 @@ static void layer_outputs(
         const float *mean = moments + first + at, *variance = mean + all;
         float *factor = b->factor, *offset = factor + d;
         for (int64_t j = 0; j < d; j++) {
-            factor[j] = scale[j] / __builtin_sqrtf(variance[j] + EPSILON);
+            factor[j] = scale[j] / og_deviation(variance[j]);
             offset[j] = OG_FMA(-mean[j], factor[j], shift[j]);
         }
         OG_NAME(og_features)(&block, x, x_stride, n, b->raw, b->rest);

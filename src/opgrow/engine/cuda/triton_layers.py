@@ -12,8 +12,9 @@ import triton
 import triton.language as tl
 
 from .triton_math import activate, activation_slope, psi, slope
+from .triton_norms import deviation
 from .triton_pools import CORRELATION2, MAXIMUM, SUM
-from .triton_training import EPSILON, NODAL_UNIT, activation_of, keep, normalise, pool_of
+from .triton_training import NODAL_UNIT, activation_of, keep, normalise, pool_of
 
 #: What is computed of a nodal operator: its value, or its derivative by the weight or by the input.
 _PSI, _BY_WEIGHT, _BY_INPUT = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
@@ -261,7 +262,7 @@ def layer_backward(
         total, along = tl.sum(g, axis=0), tl.sum(g * unit, axis=0)
         tl.store(grad_theta + size, along)
         tl.store(grad_theta + 2 * size, total)
-        factor = tl.load(theta + size) / tl.sqrt(tl.load(variances + flat) + EPSILON)
+        factor = tl.load(theta + size) / deviation(tl.load(variances + flat))
         g = factor * (g - (total + unit * along) / n_rows)
     g *= activation_slope(tl.load(pre + start + rows, mask=there, other=0.0), activation_of(code))
     g = tl.where(there, g, 0.0)

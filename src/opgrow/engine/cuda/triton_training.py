@@ -12,12 +12,12 @@ import triton
 import triton.language as tl
 
 from .triton_math import activate, activation_slope
+from .triton_norms import deviation
 from .triton_pools import MAXIMUM
 
 #: A neuron's operators are one number: nodal * 64 + pool * 16 + activation.
 POOL_UNIT = tl.constexpr(16)
 NODAL_UNIT = tl.constexpr(64)
-EPSILON = tl.constexpr(1e-8)
 
 
 @triton.jit
@@ -99,7 +99,7 @@ def normalise(
     tl.store(sums, tl.load(sums) + mean)
     tl.store(sums + count, tl.load(sums + count) + mean.to(tl.float64) * mean)
     tl.store(sums + 2 * count, tl.load(sums + 2 * count) + variance)
-    factor = 1.0 / tl.sqrt(variance + EPSILON)
+    factor = 1.0 / deviation(variance)
     shift = tl.load(scale + size)
     scale = tl.load(scale)
     for first in range(0, n_rows, ROWS):
@@ -302,7 +302,7 @@ def finish_backward(
         along = tl.sum(sum_along, axis=0)
         tl.store(grad_theta + size, along)
         tl.store(grad_theta + 2 * size, total)
-        factor = tl.load(theta + size) / tl.sqrt(tl.load(variances + flat) + EPSILON)
+        factor = tl.load(theta + size) / deviation(tl.load(variances + flat))
     by_bias = tl.zeros([ROWS], tl.float32)
     for first in range(0, n_rows, ROWS):
         rows = first + lanes

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from ...engine import reference
+from ...engine.batch_norm import deviation
 from ...engine.cuda import pools as kernels
-from ...network import NORM_EPSILON, Block
+from ...network import Block
 from ...network.blocks import Neurons
 from ...operators import OperatorSet
 from ...operators.unit_norm import tensor_unit_rows
@@ -46,7 +47,7 @@ class DeviceBlock(Neurons):
 
         factor, offset, norm = None, None, block.norm
         if norm is not None:
-            factor = copied(norm.scale) / torch.sqrt(copied(norm.variance) + NORM_EPSILON)
+            factor = copied(norm.scale) / deviation(copied(norm.variance))
             offset = copied(norm.shift) - copied(norm.mean) * factor
         arrays = copied(block.weight), copied(block.bias)
         return cls(block.operator_set, block.normalization, *arrays, factor, offset)

@@ -16,10 +16,10 @@ import torch
 import triton
 from torch import Tensor
 
+from ...engine.batch_norm import deviation
 from ...engine.cuda import pools as cuda
 from ...engine.cuda import triton_training
 from ...engine.cuda.triton_pools import MAXIMUM
-from ...network import NORM_EPSILON
 from ..candidates import Shape
 from .side_streams import side_streams
 
@@ -171,7 +171,7 @@ class Model:
         mean, variance = moments
         places = self.layers[number].places.long()
         scale, shift = (self.theta[:, places[:, 0] + times * places[:, 1]] for times in (1, 2))
-        factor = scale / torch.sqrt(variance + NORM_EPSILON)
+        factor = scale / deviation(variance)
         return raw.mul_(factor[:, :, None]).add_((shift - mean * factor)[:, :, None])
 
 
