@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 __all__ = ["NORM_EPSILON", "deviation"]
 
 #: Added to the variance by every batch norm. Small, because pooled products of small numbers have small
@@ -16,4 +18,5 @@ NORM_EPSILON = 1e-8
 
 def deviation(variance: Any) -> Any:
     """The square root of variances, none of which counts as zero."""
-    return (variance + NORM_EPSILON) ** 0.5
+    shifted = variance + NORM_EPSILON
+    return np.sqrt(shifted) if isinstance(shifted, np.ndarray) else shifted.sqrt()
