@@ -39,7 +39,7 @@ class Alone:
     alone = True
     #: Batches that are worth dividing: the least and the largest that "auto" chooses, or None.
     batch_sizes: tuple[int, int] | None = None
-    #: What a checkpoint adds to the name of the backend: which fits can go on with each other's work.
+    #: What a checkpoint adds to the name of the engine: which fits can resume each other's work.
     mark = ""
 
     def together(self, task: Callable[[], Result]) -> Result:
