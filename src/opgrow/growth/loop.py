@@ -306,10 +306,7 @@ class Growth(ABC):
                 result.best,
                 improvement,
                 network.n_parameters(),
-                curve=result.curve,
-                best_epoch=result.best_epoch,
-                skipped_batches=result.skipped_batches,
-                invalid_epochs=result.invalid_epochs,
+                **result.facts(),
                 dropout=settings.dropout,
                 tuning_seconds=self.journal.clock() - clock,
             )

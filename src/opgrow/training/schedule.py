@@ -7,6 +7,7 @@ patience, and rests after the last one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,11 @@ class Outcome:
     def invalid_epochs(self) -> int:
         """Epochs whose score was not finite."""
         return sum(not epoch.score.finite for epoch in self.curve)
+
+    def facts(self) -> dict[str, Any]:
+        """What the history of a growth tells of a training, by the names of its columns."""
+        names = ("curve", "best_epoch", "skipped_batches", "invalid_epochs")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass

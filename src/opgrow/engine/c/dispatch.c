@@ -15,6 +15,12 @@
 
 #define OG_VERSION 2
 
+typedef struct {
+    const char *name;
+    const og_entry *table;
+    int level;
+} instruction_set;
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 
@@ -53,41 +59,22 @@ static int level(void)
     return 4;
 }
 
-static const struct {
-    const char *name;
-    const og_entry *table;
-    int level;
-} sets[] = {{"v4", og_table_v4, 4}, {"v3", og_table_v3, 3}, {"v2", og_table_v2, 2}};
-
-#elif defined(__aarch64__)
-
-extern const og_entry og_table_aarch64[];
-
-static int level(void)
-{
-    return 1;
-}
-
-static const struct {
-    const char *name;
-    const og_entry *table;
-    int level;
-} sets[] = {{"aarch64", og_table_aarch64, 1}};
+static const instruction_set sets[] = {{"v4", og_table_v4, 4}, {"v3", og_table_v3, 3}, {"v2", og_table_v2, 2}};
 
 #else
 
+#if defined(__aarch64__)
+extern const og_entry og_table_aarch64[];
+static const instruction_set sets[] = {{"aarch64", og_table_aarch64, 1}};
+#else
 extern const og_entry og_table_generic[];
+static const instruction_set sets[] = {{"generic", og_table_generic, 1}};
+#endif
 
 static int level(void)
 {
     return 1;
 }
-
-static const struct {
-    const char *name;
-    const og_entry *table;
-    int level;
-} sets[] = {{"generic", og_table_generic, 1}};
 
 #endif
 

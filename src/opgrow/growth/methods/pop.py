@@ -185,10 +185,7 @@ class POPGrowth(Growth):
                 size_with,
                 operator_set=operator_set,
                 n_neurons=block.n_neurons,
-                curve=result.curve,
-                best_epoch=result.best_epoch,
-                skipped_batches=result.skipped_batches,
-                invalid_epochs=result.invalid_epochs,
+                **result.facts(),
                 dropout=tuning.dropout,
                 tuning_seconds=self.journal.clock() - clock,
             )
