@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,77 @@ def test_rows_between_lie_between_rows():
     spread = np.linalg.norm(x[:, None] - x, axis=2).max(axis=1)[near]
     assert (away <= spread / 2 + 1e-12).all()
     assert away.max() > 0
+
+
+# --- averages of networks with several layers ---
+
+
+def _random_network(depth, seed):
+    """A network of so many layers with blocks of different operators, and weights drawn at random."""
+    rng = np.random.default_rng(seed)
+    kinds = [
+        OperatorSet("multiplication", "sum", "tanh"),
+        OperatorSet("gaussian", "maximum", "sigmoid"),
+        OperatorSet("multiplication", "sum", "tanh"),
+    ]
+    width, layers = 4, []
+    for level in range(depth):
+        blocks = [Block(width, 2 + seed + i, kinds[(i + level) % 3]) for i in range(1 + (seed + level) % 3)]
+        layers.append(Layer(blocks))
+        width = layers[-1].n_neurons
+    network = Network(4, 2, layers)
+    for block in [block for layer in layers for block in layer]:
+        block.weight[:] = rng.normal(size=block.weight.shape)
+        block.bias[:] = rng.normal(size=block.bias.shape)
+        block.norm.mean[:], block.norm.shift[:] = rng.normal(size=(2, block.n_neurons))
+        block.norm.variance[:], block.norm.scale[:] = rng.uniform(0.5, 2, (2, block.n_neurons))
+    network.head.weight[:] = rng.normal(size=network.head.weight.shape)
+    network.head.bias[:] = rng.normal(size=2)
+    return network
+
+
+DEPTHS = [(2, 2), (1, 3, 2), (3, 1, 1, 2), (2, 1, 2)]
+
+
+@pytest.mark.parametrize("depths", DEPTHS)
+@pytest.mark.parametrize("n_rows", [1, 3, 40, 1500])
+def test_an_average_of_deep_networks_predicts_the_mean_of_their_outputs(depths, n_rows):
+    networks = [_random_network(depth, seed) for seed, depth in enumerate(depths)]
+    x = np.random.default_rng(9).normal(size=(n_rows, 4)).astype(np.float32)
+    expected = np.mean([network.outputs(x).astype(np.float64) for network in networks], axis=0)
+    merged = average(networks)
+    np.testing.assert_allclose(merged.outputs(x), expected, rtol=2e-5, atol=2e-5)
+    by_blocks = merged.head.outputs(merged.features(x))
+    np.testing.assert_allclose(by_blocks, expected, rtol=2e-5, atol=2e-5)
+    n_biases = (len(networks) - 1) * merged.n_outputs
+    assert merged.n_parameters() == sum(network.n_parameters() for network in networks) - n_biases
+
+
+@pytest.mark.parametrize("depths", DEPTHS)
+def test_an_average_of_deep_networks_is_a_torch_module_and_comes_back(depths):
+    torch = pytest.importorskip("torch")
+    from opgrow.network.torch import from_torch
+
+    merged = average([_random_network(depth, seed) for seed, depth in enumerate(depths)])
+    x = np.random.default_rng(9).normal(size=(30, 4)).astype(np.float32)
+    module = merged.to_torch()
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            module(torch.from_numpy(x)).numpy(), merged.outputs(x), rtol=1e-5, atol=1e-5
+        )
+    assert from_torch(module).digest() == merged.digest()
+
+
+def test_whose_a_block_is_belongs_to_the_digest_of_a_deep_average():
+    merged = average([_random_network(2, 0), _random_network(2, 1), _random_network(2, 1)])
+    assert merged.members == ((1, 2), (2, 3), (2, 3))
+    other = merged.copy()
+    other.members = tuple(reversed(merged.members))
+    assert other.digest() != merged.digest()
+    assert average([_random_network(1, 0), _random_network(1, 1)]).members is None
+
+
+def test_an_average_has_a_linear_head():
+    layers = [Layer([Block(4, 2, OperatorSet("multiplication", "sum", "tanh")) for _ in range(2)])]
+    with pytest.raises(ValueError, match="linear head"):
+        Network(4, 2, layers, members=[[1], [1]], head_operators=OperatorSet("gaussian", "sum", "tanh"))

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .arrays import check, matrix, pointer, room
 from .batch_norm import deviation
 from .blocks import check_codes
 from .functions import INTEGER, POINTER, Functions
+from .wiring import Members, block_spans, check_members, head_spans
 
 __all__ = ["BlockArrays", "CompiledNetwork", "NetworkArrays", "PredictionFunctions"]
 
@@ -54,6 +56,7 @@ class NetworkArrays:
     input_mean, input_scale : (n_inputs,) in double precision; input_bound : squashes inputs, or None
     output_scale, output_mean, output_low, output_high : (n_outputs,) in double precision, or None
     broad : whether the head sees all layers
+    members : of an average, the blocks in each layer of each network
     """
 
     n_inputs: int
@@ -67,14 +70,19 @@ class NetworkArrays:
     output_low: np.ndarray | None = None
     output_high: np.ndarray | None = None
     broad: bool = False
+    members: Members | None = None
+
+    @property
+    def widths(self) -> list[list[int]]:
+        return [[np.shape(block.weight)[1] for block in layer] for layer in self.layers]
 
 
 class _Network(ctypes.Structure):
     """``og_network`` of ``network.h``."""
 
     _fields_ = (
-        *((name, INTEGER) for name in ("n_inputs", "n_outputs", "n_layers", "n_features", "broad")),
-        *((name, POINTER) for name in ("layers", "plan", "values", "head_weight", "head_bias")),
+        *((name, INTEGER) for name in ("n_inputs", "n_outputs", "n_layers", "n_features", "n_spans")),
+        *((name, POINTER) for name in ("layers", "plan", "spans", "values", "head_weight", "head_bias")),
         *((name, POINTER) for name in ("input_mean", "input_scale")),
         *((name, POINTER) for name in ("output_scale", "output_mean", "output_low", "output_high")),
         ("input_bound", ctypes.c_double),
@@ -91,8 +99,8 @@ def _row(values: Any, size: int, padding: float = 0.0) -> np.ndarray:
     return out
 
 
-def _pack_block(block: BlockArrays, offset: int) -> tuple[list[int], list[np.ndarray]]:
-    """A row of the plan, and what it refers to; ``offset`` is where that begins."""
+def _pack_block(block: BlockArrays, first: int, offset: int) -> tuple[list[int], list[np.ndarray]]:
+    """A row of the plan, and what it refers to, which begins at ``offset``."""
     weight = np.asarray(block.weight, np.float32)
     n_inputs, n_neurons = weight.shape
     padded = -(-n_neurons // _LANES) * _LANES
@@ -110,7 +118,7 @@ def _pack_block(block: BlockArrays, offset: int) -> tuple[list[int], list[np.nda
     flat = [np.ascontiguousarray(part).reshape(-1) for part in parts]
     lanes_offset = offset + sum(part.size for part in flat[:-1])
     codes = check_codes(block.codes)
-    return [*codes, n_inputs, n_neurons, _NORMS.index(block.norm), offset, lanes_offset], flat
+    return [*codes, n_inputs, n_neurons, _NORMS.index(block.norm), offset, lanes_offset, first], flat
 
 
 class CompiledNetwork:
@@ -122,16 +130,21 @@ class CompiledNetwork:
         widths = _check_widths(network)
         blocks = [block for layer in network.layers for block in layer]
         linear = not isinstance(network.head, BlockArrays)
-        for block in [*blocks, *([] if linear else [network.head])]:
-            row, parts = _pack_block(block, sum(part.size for part in flat))  # type: ignore[arg-type]
+        reads = block_spans(network.n_inputs, network.widths, network.members)
+        firsts = [span.start for layer in reads for span in layer]
+        if not linear:
+            blocks, firsts = [*blocks, network.head], [*firsts, 0]  # type: ignore[list-item]
+        for block, first in zip(blocks, firsts, strict=True):
+            row, parts = _pack_block(block, first, sum(part.size for part in flat))
             rows.append(row)
             flat += parts
         n_features, n_outputs = widths
         if linear:
-            rows.append([-1, 0, 0, n_features, n_outputs, 0, 0, 0])
+            rows.append([-1, 0, 0, n_features, n_outputs, 0, 0, 0, 0])
         self.n_inputs, self.n_outputs = network.n_inputs, n_outputs
         self.plan = np.array(rows, np.int64)
         self.layers = np.array([len(layer) for layer in network.layers], np.int64)
+        self.spans = _places_seen(network)
         self.values = np.concatenate(flat) if flat else np.zeros(1, np.float32)
         weight, bias = network.head if linear else (None, None)  # type: ignore[misc]
         self.head = [
@@ -151,10 +164,27 @@ class CompiledNetwork:
             n_outputs,
             len(self.layers),
             n_features,
-            int(network.broad),
-            *(pointer(array) for array in (self.layers, self.plan, self.values, *self.head, *self.doubles)),
+            len(self.spans),
+            *(pointer(array) for array in (self.layers, self.plan, self.spans, self.values)),
+            *(pointer(array) for array in (*self.head, *self.doubles)),
             network.input_bound or 0.0,
         )
+
+
+def _places_seen(network: NetworkArrays) -> np.ndarray:
+    """Where the head's features begin among those of all layers, and how many they are, (n_spans, 2)."""
+    widths = network.widths
+    if not widths:
+        return np.array([[0, network.n_inputs]], np.int64)
+    begin = [0, *accumulate(map(sum, widths))]
+    places: list[list[int]] = []
+    for layer, start, stop in head_spans(widths, network.members, network.broad):
+        first = begin[layer] + start
+        if places and sum(places[-1]) == first:
+            places[-1][1] += stop - start
+        else:
+            places.append([first, stop - start])
+    return np.array(places, np.int64)
 
 
 def _vector(values: Any, size: int, default: float | None = None) -> np.ndarray | None:
@@ -168,10 +198,16 @@ def _vector(values: Any, size: int, default: float | None = None) -> np.ndarray 
 
 def _check_widths(network: NetworkArrays) -> tuple[int, int]:
     """Features that the head sees and outputs, if the arrays fit each other."""
-    width, widths = network.n_inputs, []
-    for number, layer in enumerate(network.layers, 1):
-        for block in layer:
+    if not all(network.layers):
+        empty = next(number for number, layer in enumerate(network.layers, 1) if not layer)
+        raise ValueError(f"layer {empty} has no blocks")
+    if network.members is not None:
+        check_members(network.widths, network.members, network.broad)
+    reads = block_spans(network.n_inputs, network.widths, network.members)
+    for number, (layer, spans) in enumerate(zip(network.layers, reads, strict=True), 1):
+        for block, span in zip(layer, spans, strict=True):
             n_inputs, n_neurons = np.shape(block.weight)
+            width = span.stop - span.start
             fits = n_inputs == width or (network.broad and number > 1 and n_inputs < width)
             if not fits or n_inputs < 1 or n_neurons < 1:
                 raise ValueError(f"a block of layer {number} has {n_inputs} inputs, expected {width}")
@@ -182,12 +218,8 @@ def _check_widths(network: NetworkArrays) -> tuple[int, int]:
             shape = None if block.moments is None else block.moments.shape
             if block.norm == "batch" and shape != (4, n_neurons):
                 raise ValueError(f"a block of layer {number} has moments of shape {shape}")
-        width = sum(np.shape(block.weight)[1] for block in layer)
-        if not width:
-            raise ValueError(f"layer {number} has no blocks")
-        widths.append(width)
-    if widths:
-        width = sum(widths) if network.broad else widths[-1]
+    seen = head_spans(network.widths, network.members, network.broad)
+    width = sum(stop - start for _, start, stop in seen) if seen else network.n_inputs
     weight = network.head.weight if isinstance(network.head, BlockArrays) else network.head[0]
     bias = network.head.bias if isinstance(network.head, BlockArrays) else network.head[1]
     if np.ndim(weight) != 2 or len(weight) != width:
@@ -197,6 +229,8 @@ def _check_widths(network: NetworkArrays) -> tuple[int, int]:
         raise ValueError(f"the head has biases of shape {np.shape(bias)}, expected ({n_outputs},)")
     if isinstance(network.head, BlockArrays) and network.head.norm is not None:
         raise ValueError("a head of neurons has no norm")
+    if isinstance(network.head, BlockArrays) and network.members is not None:
+        raise ValueError("an average of networks has a linear head")
     return width, n_outputs
 
 

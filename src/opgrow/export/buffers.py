@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .program import Program
 
 __all__ = ["CALL_DEPTH", "FRAME_BYTES", "at", "buffers", "route"]
@@ -13,7 +15,7 @@ CALL_DEPTH, FRAME_BYTES = 5, 64
 def buffers(program: Program, copies_input: bool) -> dict[str, int]:
     """Names and lengths of the arrays; a copy of the input, standardised, has its place in them."""
     sizes = {"a": program.n_inputs if copies_input else 0, "b": 0}
-    if program.broad:
+    if program.keeps_layers:
         sizes["b"] = sum(program.widths)
         if program.head_sees_input:
             sizes = {"a": 0, "b": sizes["b"] + program.n_inputs}
@@ -26,19 +28,35 @@ def buffers(program: Program, copies_input: bool) -> dict[str, int]:
 
 def route(program: Program, source: str) -> tuple[list[list[tuple[str, str]]], str]:
     """Where each step of each layer reads and writes, given where the input is, and where the head reads."""
-    offset = program.n_inputs if program.head_sees_input else 0
-    places = []
+    unseen, kept = _kept_places(program) if program.keeps_layers else (0, None)
+    before: Sequence[int] = range(program.n_inputs)
+    routes = []
     for number, layer in enumerate(program.layers):
-        target = "b" if program.broad else "ba"[number % 2]
-        start = offset
-        layer_places = []
+        target = "ba"[number % 2] if kept is None else "b"
+        places = range(program.widths[number]) if kept is None else kept[number]
+        column, layer_routes = 0, []
         for step in layer:
-            layer_places.append((source, at(target, offset)))
-            offset += step.n_neurons
-        places.append(layer_places)
-        source = at(target, start)
-        offset = offset if program.broad else 0
-    return places, "b" if program.broad and program.layers else source
+            layer_routes.append((at(source, before[step.first]), at(target, places[column])))
+            column += step.n_neurons
+        routes.append(layer_routes)
+        source, before = target, places
+    return routes, at(source, unseen)
+
+
+def _kept_places(program: Program) -> tuple[int, list[list[int]]]:
+    """How many outputs of layers the head does not see, and the place of each output of each layer.
+
+    What the head does not see comes first; then, side by side, what it sees.
+    """
+    widths = program.widths
+    places = [[-1] * width for width in widths]
+    unseen = sum(widths) - sum(stop - start for _, start, stop in program.head_spans)
+    place = unseen + (program.n_inputs if program.head_sees_input else 0)
+    for layer, start, stop in program.head_spans:
+        places[layer][start:stop] = range(place, place + stop - start)
+        place += stop - start
+    free = iter(range(unseen))
+    return unseen, [[next(free) if place < 0 else place for place in layer] for layer in places]
 
 
 def at(buffer: str, offset: int) -> str:

@@ -179,7 +179,8 @@ def _description(program: Program, file: str, facts: Sequence[str]) -> list[str]
         + ", ".join(f"{step.n_neurons} x {step.operators}{_remark(step)}" for step in layer)
         for number, layer in enumerate(program.layers, 1)
     ]
-    sees = ", sees all layers" if program.broad else ""
+    whole = [(layer, 0, width) for layer, width in enumerate(program.widths)]
+    sees = ", sees all layers" if len(whole) > 1 and [*program.head_spans] == whole else ""
     if program.head_sees_input:
         sees += " and the input; a linear layer below them is part of their weights"
     lines = [

@@ -84,11 +84,12 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
     # Other rows than those for calibration have other largest features.
     layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in layer_ranges]
-    if program.broad and layer_bits:  # the head sees all layers as one
-        shared = min(layer_bits)
+    if program.keeps_layers:  # the head sees several layers as one
+        seen = {span.layer for span in program.head_spans}
+        shared = min(layer_bits[layer] for layer in seen)
         if program.head_sees_input:
             shared = x_bits = first = min(shared, first)
-        layer_bits = [shared] * len(layer_bits)
+        layer_bits = [shared if layer in seen else bits for layer, bits in enumerate(layer_bits)]
     layers = []
     for steps, layer, bits in zip(program.layers, layer_ranges, layer_bits, strict=True):
         layers.append(

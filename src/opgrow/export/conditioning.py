@@ -24,6 +24,8 @@ def with_features_of_one_size(program: Program, rows: np.ndarray) -> Program:
     """The program with standardised features in the last layer, where the head is linear."""
     if program.head.operators != LINEAR or not program.layers:
         return program
+    if program.head_spans[-1] != (len(program.layers) - 1, 0, program.widths[-1]):
+        return program  # an average, all of whose blocks have a batch norm
     last = exact_outputs(program, rows)[-2]
     start = program.head.n_inputs - last.shape[1]  # a broad head sees what comes before as well
     weight = program.head.weight.copy()

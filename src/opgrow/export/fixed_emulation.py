@@ -36,14 +36,12 @@ def as_inputs(fixed: FixedProgram, rows: np.ndarray) -> np.ndarray:
 def features(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
     """What the head sees of integer inputs (n, n_inputs)."""
     program = fixed.program
-    x = _network_input(fixed, x)
-    seen = [x] if program.head_sees_input else []
+    inputs = x = _network_input(fixed, x)
+    outputs = []
     for layer in fixed.layers:
-        x = np.concatenate(
-            [_hidden(step, x[:, : step.step.n_inputs], fixed.digits) for step in layer], axis=1
-        )
-        seen.append(x)
-    return np.concatenate(seen, axis=1) if program.broad and seen else x
+        x = np.concatenate([_hidden(step, x[:, step.step.reads], fixed.digits) for step in layer], axis=1)
+        outputs.append(x)
+    return program.seen_by_head(inputs, outputs)
 
 
 def head_outputs(fixed: FixedProgram, seen: np.ndarray) -> np.ndarray:

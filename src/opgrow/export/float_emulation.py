@@ -23,12 +23,12 @@ _ONE, _ZERO = np.float32(1), np.float32(0)
 def features(program: Program, rows: np.ndarray, weights: str) -> np.ndarray:
     """What the head sees of raw rows (n, n_inputs)."""
     with np.errstate(all="ignore"):
-        x = _network_input(program, np.asarray(rows, np.float32))
-        seen = [x] if program.head_sees_input else []
+        inputs = x = _network_input(program, np.asarray(rows, np.float32))
+        outputs = []
         for layer in program.layers:
-            x = np.concatenate([_outputs(step, x[:, : step.n_inputs], weights) for step in layer], axis=1)
-            seen.append(x)
-    return np.concatenate(seen, axis=1) if program.broad and seen else x
+            x = np.concatenate([_outputs(step, x[:, step.reads], weights) for step in layer], axis=1)
+            outputs.append(x)
+    return program.seen_by_head(inputs, outputs)
 
 
 def head_outputs(program: Program, seen: np.ndarray, weights: str) -> np.ndarray:

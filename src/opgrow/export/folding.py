@@ -11,14 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..engine.wiring import Span
 from .program import LINEAR, Program, Step
 
 __all__ = ["without_linear_features"]
 
 
 def without_linear_features(program: Program) -> Program:
-    """A broad program without its first layer, if that is linear and the result has no more weights."""
-    if not program.broad or program.head_sees_input or len(program.layers) < 2:
+    """A program whose head sees all layers, without the first if that is linear and no weights are added."""
+    all_layers = tuple(Span(layer, 0, width) for layer, width in enumerate(program.widths))
+    if program.head_spans != all_layers or program.head_sees_input or len(program.layers) < 2:
         return program
     first, *rest = program.layers
     readers = [*rest[0], program.head]
@@ -31,7 +33,8 @@ def without_linear_features(program: Program) -> Program:
     second = [_composed(step, matrix, offset) for step in rest[0]]
     direct = _composed(replace(program.head, weight=program.head.weight[:, :width]), matrix, offset)
     head = replace(direct, weight=np.concatenate([direct.weight, program.head.weight[:, width:]], axis=1))
-    folded = replace(program, layers=[second, *rest[1:]], head=head, head_sees_input=True)
+    spans = tuple(Span(layer - 1, start, stop) for layer, start, stop in all_layers[1:])
+    folded = replace(program, layers=[second, *rest[1:]], head=head, head_spans=spans, head_sees_input=True)
     return folded if _n_weights(folded) <= _n_weights(program) else program
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
+from ..engine.wiring import Span
 from ..network import Block, Layer, Network
 from ..network.scaling import FARTHEST
 from ..operators.kinds import stated
@@ -47,7 +49,8 @@ def network_outputs(graph: Graph, network: Network, x: str, element: int) -> str
     str
         Name of the outputs, in double precision, of shape (N, n_outputs); NaN in rows that hold NaN.
     """
-    groups = [blocks for layer in network.layers for blocks in _groups(layer)]
+    layers = zip(network.layers, network.block_spans(), strict=True)
+    groups = [blocks for layer, reads in layers for _, blocks in _groups(layer, reads)]
     if isinstance(network.head, Block):
         groups.append([network.head])
     sizes = [
@@ -88,12 +91,26 @@ def _in_chunks(graph: Graph, network: Network, x: str, element: int, most: int) 
 
 def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
     x = _network_input(graph, network, x, element)
-    width, outputs = network.n_inputs, []
-    for number, layer in enumerate(network.layers, 1):
-        x, width = _layer(graph, layer, x, width, f"layer{number}"), layer.n_neurons
-        outputs.append(x)
-    if network.broad and len(outputs) > 1:
-        x = graph.add("Concat", *outputs, axis=1)
+    widths = [network.n_inputs, *(layer.n_neurons for layer in network.layers)]
+    outputs = [x]
+    for number, reads in enumerate(network.block_spans()):
+        groups = _groups(network.layers[number], reads)
+        parts = [
+            _group(
+                graph,
+                blocks,
+                _columns(graph, outputs[-1], span, widths[number]),
+                f"layer{number + 1}.blocks{i}",
+            )
+            for i, (span, blocks) in enumerate(groups, 1)
+        ]
+        outputs.append(_normalized(graph, network.layers[number], parts))
+    seen = [
+        _columns(graph, outputs[span.layer + 1], span, widths[span.layer + 1])
+        for span in network.head_spans()
+    ]
+    if seen:
+        x = graph.add("Concat", *seen, axis=1) if len(seen) > 1 else seen[0]
     if isinstance(network.head, Block):
         return _cast(graph, _group(graph, [network.head], x, "head"), TensorProto.DOUBLE)
     weight = graph.weight(network.head.weight, "head.weight", TensorProto.DOUBLE)
@@ -120,13 +137,13 @@ def _network_input(graph: Graph, network: Network, x: str, element: int) -> str:
     return _cast(graph, z, TensorProto.FLOAT)
 
 
-def _layer(graph: Graph, layer: Layer, x: str, width: int, name: str) -> str:
-    """Features of a layer: groups of blocks that can be computed as one, and batch norm over all of them."""
-    parts = []
-    for number, blocks in enumerate(_groups(layer), 1):
-        n_inputs = blocks[0].n_inputs
-        inputs = x if n_inputs == width else graph.columns(x, 0, n_inputs)
-        parts.append(_group(graph, blocks, inputs, f"{name}.blocks{number}"))
+def _columns(graph: Graph, x: str, span: Span, width: int) -> str:
+    """Some of the features of a layer, or of the inputs; all of them are there already."""
+    return x if (span.start, span.stop) == (0, width) else graph.columns(x, span.start, span.stop)
+
+
+def _normalized(graph: Graph, layer: Layer, parts: Sequence[str]) -> str:
+    """Features of a layer from those of its groups of blocks: batch norm over all of them."""
     features = graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     if all(block.norm is None for block in layer):
         return features
@@ -135,14 +152,16 @@ def _layer(graph: Graph, layer: Layer, x: str, width: int, name: str) -> str:
     return graph.add("Add", features, graph.constant(np.concatenate(shifts)))
 
 
-def _groups(layer: Layer) -> list[list[Block]]:
-    """Blocks side by side that are computed as one; a unit norm is taken over a block of its own."""
+def _groups(layer: Layer, reads: Sequence[Span]) -> list[tuple[Span, list[Block]]]:
+    """Blocks computed as one, and what they read; a unit norm is over one block alone."""
 
-    def kind(numbered: tuple[int, Block]) -> tuple[object, ...]:
-        number, block = numbered
-        return block.operator_set, block.n_inputs, number if block.normalization == "unit" else None
+    def kind(numbered: tuple[int, tuple[Block, Span]]) -> tuple[Any, ...]:
+        number, (block, span) = numbered
+        span = span._replace(stop=span.start + block.n_inputs)
+        return span, block.operator_set, number if block.normalization == "unit" else None
 
-    return [[block for _, block in numbered] for _, numbered in groupby(enumerate(layer), kind)]
+    grouped = groupby(enumerate(zip(layer, reads, strict=True)), kind)
+    return [(key[0], [block for _, (block, _) in numbered]) for key, numbered in grouped]
 
 
 def _group(graph: Graph, blocks: Sequence[Block], x: str, name: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from ..engine.wiring import Span
 from ..network import Block, Network
 from ..network.scaling import squash
 from ..operators import OperatorSet
@@ -34,6 +36,7 @@ class Step:
     bias, scale, shift : arrays of shape (n_neurons,), or None where there are none
     unit : whether the pooled values are divided by their Euclidean norm before the activation
     mean : what the neurons yield on average before scale and shift, where a batch norm knows it
+    first : the first output of the layer before that the neurons read
     """
 
     operators: OperatorSet
@@ -43,6 +46,12 @@ class Step:
     shift: np.ndarray | None = None
     unit: bool = False
     mean: np.ndarray | None = None
+    first: int = 0
+
+    @property
+    def reads(self) -> slice:
+        """What the neurons read of the layer before."""
+        return slice(self.first, self.first + self.n_inputs)
 
     @property
     def n_inputs(self) -> int:
@@ -70,11 +79,11 @@ class Program:
     input_mean, input_scale : arrays of shape (n_inputs,), in double precision
     layers : the steps of each layer
     head : the last step
-    broad : whether the head sees all layers
+    head_spans : what the head sees of the layers, in the order of its weights
     loss : "mse" for clipped outputs and otherwise softmax, or None for regression
     classes : the labels, or None for regression
     features : names of the inputs, or None
-    head_sees_input : whether a broad head sees the network's input before the layers
+    head_sees_input : whether the head sees the network's input before the layers
     input_bound : where the standardised input is squashed smoothly to, or None
     output_low, output_high : arrays of shape (n_outputs,) that outputs are clamped to, or None
     """
@@ -86,7 +95,7 @@ class Program:
     input_scale: np.ndarray
     layers: list[list[Step]]
     head: Step
-    broad: bool
+    head_spans: tuple[Span, ...]
     loss: str | None
     classes: list[Any] | None
     features: list[str] | None
@@ -117,6 +126,18 @@ class Program:
         return squash((np.asarray(rows, np.float64) - self.input_mean) / self.input_scale, self.input_bound)
 
     @property
+    def keeps_layers(self) -> bool:
+        """Whether the head sees more than the last layer, so that others are kept for it."""
+        return self.head_sees_input or any(span.layer < len(self.layers) - 1 for span in self.head_spans)
+
+    def seen_by_head(self, x: np.ndarray, outputs: Sequence[np.ndarray]) -> np.ndarray:
+        """What the head sees of the network's input and of the outputs of all layers."""
+        seen = [outputs[layer][:, start:stop] for layer, start, stop in self.head_spans]
+        if self.head_sees_input or not outputs:
+            seen = [x, *seen]
+        return np.concatenate(seen, axis=1)
+
+    @property
     def steps(self) -> list[Step]:
         return [*(step for layer in self.layers for step in layer), self.head]
 
@@ -144,7 +165,7 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
         input_scale=_values(network.input_scale, "input"),
         layers=layers,
         head=head,
-        broad=network.broad,
+        head_spans=tuple(network.head_spans()),
         loss=None if classes is None else loss,
         classes=classes,
         features=None if features is None else list(features),
@@ -164,7 +185,7 @@ def _limits(network: Network, name: str) -> np.ndarray | None:
 
 def steps_of(network: Network) -> tuple[list[list[Step]], Step]:
     """The steps of all layers, and that of the head."""
-    layers = [_merged(_block_step(block) for block in layer) for layer in network.layers]
+    layers = [_layer_steps(network, number) for number in range(len(network.layers))]
     if isinstance(network.head, Block):
         head = _block_step(network.head)
     else:
@@ -173,6 +194,17 @@ def steps_of(network: Network) -> tuple[list[list[Step]], Step]:
         scale, shift = _values(network.output_scale, "output"), _values(network.output_mean, "output")
         head = replace(head, scale=scale, shift=shift)
     return layers, head
+
+
+def _layer_steps(network: Network, number: int) -> list[Step]:
+    """The steps of a layer; what the head sees and what it does not see are kept in different places."""
+    seen = [range(start, stop) for layer, start, stop in network.head_spans() if layer == number]
+    steps, column = [], 0
+    for block, span in zip(network.layers[number], network.block_spans()[number], strict=True):
+        steps.append((any(column in span for span in seen), replace(_block_step(block), first=span.start)))
+        column += block.n_neurons
+    groups = groupby(steps, lambda pair: pair[0])
+    return [step for _, group in groups for step in _merged(step for _, step in group)]
 
 
 def _block_step(block: Block) -> Step:
@@ -197,7 +229,7 @@ def _merged(steps: Iterable[Step]) -> list[Step]:
     merged: list[Step] = []
     for step in steps:
         last = merged[-1] if merged else None
-        if last is None or step.unit or last.kind != step.kind or last.n_inputs != step.n_inputs:
+        if last is None or step.unit or last.kind != step.kind or last.reads != step.reads:
             merged.append(step)
             continue
         joined: dict[str, Any] = {

@@ -88,14 +88,11 @@ def _chunks(program: Program, inputs: np.ndarray) -> list[np.ndarray]:
 
 
 def _run(program: Program, x: np.ndarray, ranges: list[StepRange]) -> list[np.ndarray]:
-    outputs = [x] if program.head_sees_input else []
-    layers = []
+    inputs, outputs = x, []
     for layer in program.layers:
-        x = np.concatenate([_apply(step, x[:, : step.n_inputs], ranges) for step in layer], axis=1)
+        x = np.concatenate([_apply(step, x[:, step.reads], ranges) for step in layer], axis=1)
         outputs.append(x)
-        layers.append(x)
-    seen = np.concatenate(outputs, axis=1) if program.broad and outputs else x
-    return [*layers, _apply(program.head, seen, ranges)]
+    return [*outputs, _apply(program.head, program.seen_by_head(inputs, outputs), ranges)]
 
 
 def _apply(step: Step, x: np.ndarray, ranges: list[StepRange]) -> np.ndarray:

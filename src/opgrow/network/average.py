@@ -1,8 +1,8 @@
 """Averages of networks that are grown separately: how rows are divided among them, and how they become one.
 
-Each network holds back different rows to decide its growth, so that together they learn from all of them. The
-mean of networks with one hidden layer below a linear head is itself such a network, with all their blocks
-side by side: it is saved, exported and read like any other.
+Each network holds back different rows to decide its growth, so that together they learn from all of them.
+The mean of networks below a linear head is itself such a network, with all their blocks side by side: it is
+saved, exported and read like any other.
 """
 
 from __future__ import annotations
@@ -64,9 +64,17 @@ def rows_between(x: np.ndarray, n_rows: int, rng: np.random.Generator) -> tuple[
 
 
 def average(networks: Sequence[Network]) -> Network:
-    """The network whose outputs are the mean of the outputs of several with one hidden layer each."""
-    layer = Layer([block for network in networks for block in deepcopy(network.layers[0])])
-    merged = Network(networks[0].n_inputs, networks[0].n_outputs, [layer])
+    """The network whose outputs are the mean of the outputs of several, which stand side by side in it."""
+    members = [[len(layer) for layer in network.layers] for network in networks]
+    depth = max(map(len, members))
+    layers = [
+        Layer([deepcopy(block) for n in networks if level < len(n.layers) for block in n.layers[level]])
+        for level in range(depth)
+    ]
+    # In one layer it makes no difference whose a block is: all of them read the inputs.
+    merged = Network(
+        networks[0].n_inputs, networks[0].n_outputs, layers, members=members if depth > 1 else None
+    )
     heads = [network.head for network in networks]
     assert isinstance(merged.head, Linear)
     merged.head.weight[:] = np.concatenate([head.weight.astype(np.float64) for head in heads]) / len(heads)

@@ -236,11 +236,17 @@ class Layer:
     def n_neurons(self) -> int:
         return sum(block.n_neurons for block in self.blocks)
 
-    def outputs(self, x: np.ndarray, n_threads: int = 1) -> np.ndarray:
-        """What the layer hands on for rows of its inputs: (N, D) to (N, n_neurons)."""
-        return np.concatenate(
-            [block.outputs(x[:, : block.n_inputs], n_threads) for block in self.blocks], axis=1
-        )
+    def outputs(self, x: np.ndarray, n_threads: int = 1, firsts: Sequence[int] | None = None) -> np.ndarray:
+        """What the layer hands on for rows of its inputs: (N, D) to (N, n_neurons).
+
+        ``firsts`` has the first input that each block reads, where that is not the first of the layer.
+        """
+        firsts = [0] * len(self.blocks) if firsts is None else firsts
+        parts = [
+            block.outputs(x[:, first : first + block.n_inputs], n_threads)
+            for block, first in zip(self.blocks, firsts, strict=True)
+        ]
+        return np.concatenate(parts, axis=1)
 
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)

@@ -56,6 +56,7 @@ class Layout:
 def _objects(network: Structure) -> list[Any]:
     """All that a network computes with, one after the other."""
     objects: list[Any] = [network.n_inputs, network.n_outputs, network.input_bound, network.broad]
+    objects.append(network.members)
     objects += [getattr(network, name) for name in _CONSTANTS]
     blocks: list[Layer | Head] = [part for layer in network.layers for part in (layer, *layer)]
     for block in [*blocks, network.head]:
@@ -103,6 +104,8 @@ def digest_of(network: Structure) -> str:
     facts: list[Any] = [network.n_inputs, network.n_outputs, network.broad]
     if network.input_bound is not None:
         facts.append(float(network.input_bound).hex())
+    if network.members is not None and max(map(len, network.members)) > 1:
+        facts.append(network.members)  # which decides what a block reads
     digest = hashlib.sha256()
     for name, array in _arrays(network, facts):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
@@ -134,6 +137,7 @@ def compile_network(network: Structure) -> CompiledNetwork:
             network.input_scale,
             network.input_bound,
             broad=network.broad,
+            members=network.members,
             **{name: getattr(network, name) for name in names if scaled},
         )
     )

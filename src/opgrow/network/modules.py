@@ -67,14 +67,15 @@ class BlockModule(nn.Module):
 
 
 class LayerModule(nn.Module):
-    """Blocks side by side: their features are concatenated."""
+    """Blocks side by side: their features are concatenated. Each reads from its first input on."""
 
-    def __init__(self, blocks: list[BlockModule]) -> None:
+    def __init__(self, blocks: list[BlockModule], firsts: list[int]) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks, self.firsts = nn.ModuleList(blocks), firsts
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([block(x[:, : len(block.weight)]) for block in self.blocks], dim=1)  # type: ignore[arg-type]
+        places = zip(self.blocks, self.firsts, strict=True)
+        return torch.cat([block(x[:, i : i + len(block.weight)]) for block, i in places], dim=1)  # type: ignore[arg-type]
 
 
 class NetworkModule(nn.Module):
@@ -89,12 +90,14 @@ class NetworkModule(nn.Module):
         self.output_low: Tensor | None
         self.output_high: Tensor | None
         self.n_inputs, self.n_outputs = network.n_inputs, network.n_outputs
-        self.input_bound, self.broad = network.input_bound, network.broad
+        self.input_bound, self.broad, self.members = network.input_bound, network.broad, network.members
+        self.head_spans = network.head_spans()
         for name in ("input_mean", "input_scale", *_OPTIONAL):
             values = getattr(network, name)
             self.register_buffer(name, None if values is None else torch.from_numpy(values.copy()))
         self.layers = nn.ModuleList(
-            LayerModule([_block_module(block) for block in layer]) for layer in network.layers
+            LayerModule([_block_module(block) for block in layer], [span.start for span in reads])
+            for layer, reads in zip(network.layers, network.block_spans(), strict=True)
         )
         self.head: Any
         if isinstance(network.head, Block):
@@ -112,9 +115,9 @@ class NetworkModule(nn.Module):
         outputs = []
         for layer in self.layers:
             x = layer(x)
-            if self.broad:
-                outputs.append(x)
-        out = self._apply_head(torch.cat(outputs, dim=1) if outputs else x)
+            outputs.append(x)
+        seen = [outputs[layer][:, start:stop] for layer, start, stop in self.head_spans]
+        out = self._apply_head(torch.cat(seen, dim=1) if seen else x)
         if self.output_mean is not None and self.output_scale is not None:
             out = out * self.output_scale + self.output_mean
             return out if self.output_low is None else out.clamp(self.output_low, self.output_high)

@@ -45,6 +45,10 @@ class Network(Structure):
     broad : bool, default=False
         True, for BLS: the head sees the outputs of all layers, and not only of the last. Only then may
         blocks from the second layer on have fewer inputs than the layer before has outputs.
+    members : sequence of sequences of int, optional
+        For the average of several networks, which stand side by side: of each of them, how many blocks each
+        of its layers has. Their blocks follow each other in every layer. A block reads what its own network
+        has in the layer before, and the head sees the last layer of each network.
 
     Attributes
     ----------
@@ -101,13 +105,14 @@ class Network(Structure):
         return squash(z, self.input_bound).astype(np.float32)
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """What the head sees of rows of inputs: the last layer's outputs, or those of all layers."""
+        """What the head sees of rows of inputs: mostly the last layer's outputs."""
         x = self.standardize(x)
-        seen = []
-        for layer in self.layers:
-            x = layer.outputs(x, default_threads())
-            seen.append(x)
-        return np.concatenate(seen, axis=1) if self.broad and seen else x
+        outputs = []
+        for layer, reads in zip(self.layers, self.block_spans(), strict=True):
+            x = layer.outputs(x, default_threads(), [span.start for span in reads])
+            outputs.append(x)
+        seen = [outputs[layer][:, start:stop] for layer, start, stop in self.head_spans()]
+        return np.concatenate(seen, axis=1) if seen else x
 
     def to_torch(self) -> Any:
         """The same network as a torch module, which can be differentiated and moved to a GPU.

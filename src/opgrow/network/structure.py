@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..engine.wiring import Members, Span, block_spans, check_members, head_spans
 from ..operators import OperatorSet
 from .blocks import Block, Head, Layer, Linear, check_sizes
 
@@ -37,6 +38,7 @@ class Structure:
         output_high: np.ndarray | None = None,
         head_operators: OperatorSet | None = None,
         broad: bool = False,
+        members: Sequence[Sequence[int]] | None = None,
     ) -> None:
         check_sizes(n_inputs=n_inputs, n_outputs=n_outputs)
         if not isinstance(layers, Sequence) or not all(isinstance(layer, Layer) for layer in layers):
@@ -52,6 +54,9 @@ class Structure:
         self.input_bound = input_bound
         self.layers = list(layers)
         self.broad = broad
+        self.members: Members | None = None if members is None else tuple(map(tuple, members))
+        if self.members is not None and head_operators is not None:
+            raise ValueError("an average of networks has a linear head: leave out head_operators")
         self._check_widths()
         width = self.head_width
         self.head: Head = Linear(width, n_outputs)
@@ -61,21 +66,31 @@ class Structure:
     @property
     def head_width(self) -> int:
         """How many features the head sees."""
-        widths = [layer.n_neurons for layer in self.layers]
-        return (sum(widths) if self.broad else widths[-1]) if widths else self.n_inputs
+        return sum(stop - start for _, start, stop in self.head_spans()) if self.layers else self.n_inputs
+
+    def block_spans(self) -> list[list[Span]]:
+        """What each block of each layer can read of the layer before."""
+        return block_spans(self.n_inputs, self._block_widths(), self.members)
+
+    def head_spans(self) -> list[Span]:
+        """What the head sees of the layers, in the order of its weights."""
+        return head_spans(self._block_widths(), self.members, self.broad)
+
+    def _block_widths(self) -> list[list[int]]:
+        return [[block.n_neurons for block in layer] for layer in self.layers]
 
     def _check_widths(self) -> None:
         """Refuse widths that the engine could not trust and a model file could not hold."""
-        width = self.n_inputs
-        for i, layer in enumerate(self.layers):
-            for j, block in enumerate(layer):
-                n_inputs = block.n_inputs
+        if self.members is not None:
+            check_members(self._block_widths(), self.members, self.broad)
+        for i, (layer, spans) in enumerate(zip(self.layers, self.block_spans(), strict=True)):
+            for j, (block, span) in enumerate(zip(layer, spans, strict=True)):
+                n_inputs, width = block.n_inputs, span.stop - span.start
                 if n_inputs != width and not (self.broad and i > 0 and n_inputs < width):
                     where = f"block {j + 1} of layer {i + 1}"
                     raise ValueError(
                         f"{where} has {n_inputs} inputs, and the layer before it {width} outputs"
                     )
-            width = layer.n_neurons
 
     def copy(self) -> Self:
         """A network with arrays of its own and the same values."""
@@ -120,6 +135,8 @@ class Structure:
                 times = len(list(equal))
                 lines.append(line if times == 1 else f"{line} ({times} such blocks)")
         sees = ", sees all layers" if self.broad else ""
+        if self.members is not None:
+            sees = f", the mean of {len(self.members)} networks"
         lines.append(f"  head: {self._head_kind()}, {self.n_outputs} outputs{sees}")
         return "\n".join(lines)
 

@@ -38,6 +38,7 @@ def from_torch(module: NetworkModule) -> Network:
         input_bound=module.input_bound,
         head_operators=operators,
         broad=module.broad,
+        members=module.members,
     )
     from_tensors(network, {name: _array(tensor) for name, tensor in module.state_dict().items()})
     return network

@@ -56,9 +56,9 @@ def test_parameters_of_their_own_come_before_those_of_a_preset():
     alone = preset_of(HeMLGOPClassifier(preset=None))
     assert (alone.n_min, alone.n_step, alone.n_estimators, alone.max_layers) == (40, 20, 1, 2)
     several = preset_of(HeMLGOPClassifier(preset=None, n_estimators=3))
-    assert (several.n_estimators, several.max_layers) == (3, 1)
+    assert (several.n_estimators, several.max_layers) == (3, 2)
     deep = preset_of(HeMLGOPClassifier(max_layers=3))
-    assert (deep.n_estimators, deep.max_layers) == (1, 3)
+    assert (deep.n_estimators, deep.max_layers) == (5, 3)
     with pytest.raises(
         ValueError, match="preset must be one of None, 'compact', 'balanced', 'accurate', got"
     ):

@@ -371,8 +371,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "JSON without end": (lambda r: "[" * 100_000, "description is not valid JSON"),
     "constant": (lambda r: '{"format": NaN}', "NaN is no JSON number"),
     "no version": (lambda r: r.pop("format") and None, "format version is None"),
-    "future version": (lambda r: set_in(r, "format", 4), "in format 4, and opgrow .* the formats 1 to 3"),
-    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 to 3"),
+    "future version": (lambda r: set_in(r, "format", 5), "in format 5, and opgrow .* the formats 1 to 4"),
+    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 to 4"),
     "true as version": (lambda r: set_in(r, "format", True), "format version is True"),
     "unknown estimator": (
         lambda r: set_in(r, "estimator", "os.system"),
@@ -576,7 +576,7 @@ def test_what_was_exchanged_or_left_out_is_noticed(path: Path) -> None:
     assert_refused_in_one_sentence(path, "it is damaged .its content does not match its checksum")
     rewrite(path, text, tensors)
     assert_refused_in_one_sentence(path, "it has no checksum")
-    path.write_bytes(sealed.replace(b'\\"format\\": 3', b'\\"format\\": 2'))  # by one bit
+    path.write_bytes(sealed.replace(b'\\"format\\": 4', b'\\"format\\": 5'))  # by one bit
     assert path.read_bytes() != sealed
     assert_refused_in_one_sentence(path, "it is damaged")
     first, second = "input_mean", "input_scale"  # of the same shape
@@ -775,7 +775,7 @@ def test_no_edit_of_a_network_does_more_than_load_or_be_refused(make: Any, tmp_p
 
 
 @pytest.mark.cpu
-def test_models_of_format_1_are_read_and_written_in_format_3(tmp_path: Path) -> None:
+def test_models_of_format_1_are_read_and_written_in_format_4(tmp_path: Path) -> None:
     expected = np.load(FIXTURES / "format1.npz")
     path = tmp_path / "model.safetensors"
     for kind in ("classifier", "regressor"):
@@ -783,7 +783,7 @@ def test_models_of_format_1_are_read_and_written_in_format_3(tmp_path: Path) -> 
         assert contents(old)[0]["format"] == 1
         model = opgrow.load(old)
         model.save(path)
-        assert contents(path)[0]["format"] == 3
+        assert contents(path)[0]["format"] == 4
         again = opgrow.load(path)
         assert digest(again, expected[f"{kind}_inputs"]) == digest(model, expected[f"{kind}_inputs"])
         assert again.history_ == model.history_ != []
@@ -794,6 +794,14 @@ def test_models_of_format_1_are_read_and_written_in_format_3(tmp_path: Path) -> 
         else:
             then = expected["regressor_predictions"].reshape(len(x), -1)
         assert_as_double_precision_says(model, x, answers(model, x), then)
+
+
+def test_models_of_format_3_say_nothing_of_members(path: Path) -> None:
+    record, tensors = contents(path)
+    assert record.pop("members") is None
+    expected = opgrow.load(path).network_.digest()
+    path.write_bytes(persistence.packed(json.dumps(record | {"format": 3}), tensors))
+    assert opgrow.load(path).network_.digest() == expected
 
 
 @pytest.mark.cpu

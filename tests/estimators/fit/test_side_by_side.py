@@ -64,9 +64,13 @@ def test_averages_of_regressions_have_the_units_of_the_target():
     assert model.network_.output_scale is not None
 
 
-def test_networks_with_several_layers_cannot_be_averaged():
-    with pytest.raises(ValueError, match="n_estimators=3 averages networks with one layer each: max_layers"):
-        classifier(max_layers=2).fit(X, Y)
+def test_networks_with_several_layers_are_averaged():
+    model = classifier(max_layers=2, layer_threshold=-1e9).fit(X, Y)
+    assert [len(counts) for counts in model.network_.members] == [2, 2, 2]
+    assert len(model.network_.layers) == 2
+
+
+def test_sizes_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="n_estimators must be an integer of at least 1 or 'auto', got 0"):
         classifier(n_estimators=0).fit(X, Y)
     with pytest.raises(ValueError, match="max_layers must be an integer of at least 1 or 'auto', got 'deep'"):

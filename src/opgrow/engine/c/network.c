@@ -210,18 +210,21 @@ static void predict_tiles(
     for (int64_t layer = 0; layer < network->n_layers; layer++) {
         int64_t first = at;
         for (int64_t b = 0; b < network->layers[layer]; b++, block += OG_PLAN) {
-            block_tiles(network, block, tiles, from, from_stride, features + at * OG_LANES, stride, reach, where);
+            block_tiles(
+                network, block, tiles, from + block[OG_FIRST] * OG_LANES, from_stride, features + at * OG_LANES, stride,
+                reach, where);
             at += block[OG_NEURONS];
         }
         from = features + first * OG_LANES;
         from_stride = stride;
     }
-    if (network->broad && network->n_layers)
-        from = features;
+    const float *seen = network->n_layers ? features : inputs;
+    const int64_t *spans = network->spans;
     double sums[OG_LANES];
     if (block[OG_NODAL_CODE] >= 0) {
         for (int64_t t = 0; t < tiles; t++) {
-            block_tiles(network, block, 1, from + t * from_stride, 0, values, 0, reach, where);
+            block_tiles(
+                network, block, 1, seen + t * from_stride + spans[0] * OG_LANES, 0, values, 0, reach, where);
             for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
                 for (int64_t c = 0; c < n_outputs; c++)
                     out[(start + r) * n_outputs + c] =
@@ -231,11 +234,14 @@ static void predict_tiles(
     }
     for (int64_t t = 0; t < tiles; t++)
         for (int64_t c = 0; c < n_outputs; c++) {
-            const float *tile = from + t * from_stride;
             const float *weight = network->head_weight + c * network->n_features;
             OG_EACH_LANE(l) sums[l] = 0.0;
-            for (int64_t f = 0; f < network->n_features; f++)
-                OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[f], tile[f * OG_LANES + l], sums[l]);
+            for (int64_t s = 0; s < network->n_spans; s++) {
+                const float *tile = seen + t * from_stride + spans[2 * s] * OG_LANES;
+                for (int64_t f = 0; f < spans[2 * s + 1]; f++)
+                    OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[f], tile[f * OG_LANES + l], sums[l]);
+                weight += spans[2 * s + 1];
+            }
             for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
                 out[(start + r) * n_outputs + c] =
                     finish_output(network, c, sums[r % OG_LANES] + (double)network->head_bias[c]);
@@ -254,20 +260,20 @@ static void predict_row(
         int64_t first = at;
         for (int64_t b = 0; b < network->layers[layer]; b++, block += OG_PLAN) {
             OG_NAME(og_pool_row)(
-                block[OG_NODAL_CODE], block[OG_POOL_CODE], from, network->values + block[OG_LANES_OFFSET],
-                block[OG_INPUTS], block[OG_NEURONS], values);
+                block[OG_NODAL_CODE], block[OG_POOL_CODE], from + block[OG_FIRST],
+                network->values + block[OG_LANES_OFFSET], block[OG_INPUTS], block[OG_NEURONS], values);
             finish_block(network, block, 1, values);
             memcpy(features + at, values, sizeof(float) * (size_t)block[OG_NEURONS]);
             at += block[OG_NEURONS];
         }
         from = features + first;
     }
-    if (network->broad && network->n_layers)
-        from = features;
+    const float *seen = network->n_layers ? features : row;
+    const int64_t *spans = network->spans;
     if (block[OG_NODAL_CODE] >= 0) {
         OG_NAME(og_pool_row)(
-            block[OG_NODAL_CODE], block[OG_POOL_CODE], from, network->values + block[OG_LANES_OFFSET], block[OG_INPUTS],
-            n_outputs, values);
+            block[OG_NODAL_CODE], block[OG_POOL_CODE], seen + spans[0], network->values + block[OG_LANES_OFFSET],
+            block[OG_INPUTS], n_outputs, values);
         finish_block(network, block, 1, values);
         for (int64_t c = 0; c < n_outputs; c++)
             out[number * n_outputs + c] = finish_output(network, c, (double)values[c]);
@@ -276,8 +282,11 @@ static void predict_row(
     for (int64_t c = 0; c < n_outputs; c++) {
         const float *weight = network->head_weight + c * network->n_features;
         double sum = 0.0;
-        for (int64_t f = 0; f < network->n_features; f++)
-            sum = OG_FMA_DOUBLE(weight[f], from[f], sum);
+        for (int64_t s = 0; s < network->n_spans; s++) {
+            for (int64_t f = 0; f < spans[2 * s + 1]; f++)
+                sum = OG_FMA_DOUBLE(weight[f], seen[spans[2 * s] + f], sum);
+            weight += spans[2 * s + 1];
+        }
         out[number * n_outputs + c] = finish_output(network, c, sum + (double)network->head_bias[c]);
     }
 }

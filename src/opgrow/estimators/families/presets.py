@@ -95,17 +95,9 @@ def preset_of(p: PresetParameters) -> Preset:
         if not is_auto(value):
             check_integer(name, value, 1, " or 'auto'")
             own[name] = int(value)
-    # Only networks with one layer can be averaged: who asks for more layers gets one network.
-    if own.get("max_layers", 1) > 1:
-        own.setdefault("n_estimators", 1)
-    if "n_estimators" in own:
-        own.setdefault("max_layers", _DEPTH if own["n_estimators"] == 1 else 1)
+    if own.get("n_estimators") == 1:
+        own.setdefault("max_layers", max(_DEPTH, preset.max_layers))
     preset = replace(preset, **own)
-    if preset.max_layers > 1 and preset.n_estimators > 1:
-        raise ValueError(
-            f"n_estimators={preset.n_estimators} averages networks with one layer each: max_layers must be 1 "
-            f"or 'auto', got {preset.max_layers}"
-        )
     if p.distill is not None and not is_auto(p.distill):
         check_integer("distill", p.distill, 1, ", None or 'auto'")
     if not is_auto(p.max_neurons):
@@ -127,8 +119,8 @@ def widest(p: PresetParameters) -> int:
 def deepest(p: PresetParameters, n_networks: int) -> int:
     """Layers that each of so many networks may have."""
     preset = preset_of(p)
-    # Only networks with one layer can be averaged; where many rows leave a single network, it is a deep one.
-    return _DEPTH if n_networks == 1 and is_auto(p.max_layers) else preset.max_layers
+    # Where many rows leave a single network, it is a deep one.
+    return max(_DEPTH, preset.max_layers) if n_networks == 1 and is_auto(p.max_layers) else preset.max_layers
 
 
 def student_follows(p: PresetParameters, max_parameters: int | None) -> bool:

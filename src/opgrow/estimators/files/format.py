@@ -5,7 +5,7 @@ blocks, because an object takes many times as much memory and time as its few nu
 
 Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is;
 format 3 ends with a checksum (`opgrow.common.checksums`) and adds the bound of the inputs, what was seen in
-training and a sample of it.
+training and a sample of it; format 4 says of an average of deep networks which blocks are whose.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 ]
 
 #: Version of the text that is written.
-FORMAT = 3
+FORMAT = 4
 #: Versions that are read; a file with another one is refused.
-READABLE = (1, 2, 3)
+READABLE = (1, 2, 3, 4)
 #: The first version whose files have a checksum.
 SEALED = 3
 #: Characters of the text at most; one with 100,000 features and their names has two million.

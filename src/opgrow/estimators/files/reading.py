@@ -74,6 +74,8 @@ def parse(text: str) -> dict[str, Any]:
         f"{READABLE[0]} to {READABLE[-1]} (it was written by opgrow {record.get('library')})",
     )
     require(version < SEALED or is_sealed(text), "it has no checksum, and is damaged or was edited")
+    if version < 4:
+        record.update(members=None)
     if version < 3:
         record.update(input_bound=None, ranges=False, sample_rows=0)
     if version == 1:
@@ -139,6 +141,7 @@ def _network(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Network:
         input_bound=bound,
         head_operators=None if head is None else OperatorSet(*head),
         broad=record["broad"],
+        members=record["members"],
     )
     from_tensors(network, tensors)
     return network

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...engine.wiring import Members, block_spans, check_members, head_spans
 from ...network import NORMALIZATIONS
 from .format import (
     check_number_of_blocks,
@@ -50,24 +51,25 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
 def _expected_shapes(record: dict[str, Any]) -> dict[str, _Shape]:
     n_outputs = size_of(record, "n_outputs")
     shapes = _data_shapes(record)
-    width = size_of(record, "n_inputs")
+    n_inputs = size_of(record, "n_inputs")
     broad = of_type(record, "broad", bool)
     layers = of_type(record, "layers", list)
     check_number_of_blocks(layers)
-    widths = []
     for i, layer in enumerate(layers):
         require(isinstance(layer, list) and layer, f"layer {i + 1} is not a list of blocks")
-        neurons = 0
         for j, block in enumerate(layer):
+            _check_block(block, f"block {j + 1} of layer {i + 1}")
+    widths = [[block["n_neurons"] for block in layer] for layer in layers]
+    members = _members(record, widths)
+    for i, spans in enumerate(block_spans(n_inputs, widths, members)):
+        for j, (block, span) in enumerate(zip(layers[i], spans, strict=True)):
+            own, width = block["n_inputs"], span.stop - span.start
+            fits = own == width or (broad and i > 0 and own < width)
             where = f"block {j + 1} of layer {i + 1}"
-            n_inputs, n_neurons = _check_block(block, where)
-            fits = n_inputs == width or (broad and i > 0 and n_inputs < width)
-            require(fits, f"{where} has {n_inputs} inputs, and the layer before it {width} outputs")
+            require(fits, f"{where} has {own} inputs, and the layer before it {width} outputs")
             shapes |= _block_shapes(block, f"layers.{i}.blocks.{j}")
-            neurons += n_neurons
-        width = neurons
-        widths.append(width)
-    width = sum(widths) if broad and widths else width
+    seen = head_spans(widths, members, broad)
+    width = sum(stop - start for _, start, stop in seen) if seen else n_inputs
     require("head" in record, "'head' is missing")
     if record["head"] is None:
         return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
@@ -99,8 +101,24 @@ def _block_shapes(block: dict[str, Any], prefix: str) -> dict[str, _Shape]:
     return shapes | {f"{prefix}.{name}": (block["n_neurons"],) for name in names}
 
 
-def _check_block(block: Any, where: str) -> tuple[int, int]:
-    """The numbers of inputs and neurons of a block whose description is valid by itself."""
+def _members(record: dict[str, Any], widths: list[list[int]]) -> Members | None:
+    """The blocks in each layer of each network of an average, if the network is one."""
+    require("members" in record, "'members' is missing")
+    listed = record["members"]
+    if listed is None:
+        return None
+    counted = isinstance(listed, list) and all(
+        isinstance(counts, list) and all(type(count) is int for count in counts) for counts in listed
+    )
+    require(counted, "'members' is no list of the numbers of blocks in the layers of networks")
+    require(record.get("head") is None, "an average of networks has a linear head")
+    members = tuple(map(tuple, listed))
+    check_members(widths, members, record["broad"])
+    return members
+
+
+def _check_block(block: Any, where: str) -> None:
+    """Refuse a block whose description is not valid by itself."""
     require(isinstance(block, dict), f"{where} is not a JSON object")
     check_registered(operator_names(block.get("operators")))
     for key in ("norm", "bias"):
@@ -109,4 +127,5 @@ def _check_block(block: Any, where: str) -> tuple[int, int]:
     require(norm in NORMALIZATIONS, f"'norm' of {where} is {norm!r}, expected 'batch', 'unit' or null")
     require(isinstance(bias, bool), f"'bias' of {where} is {bias!r}, expected true or false")
     require(norm != "unit" or not bias, f"{where} has the norm 'unit' and a bias, which do not go together")
-    return size_of(block, "n_inputs", where), size_of(block, "n_neurons", where)
+    for key in ("n_inputs", "n_neurons"):
+        size_of(block, key, where)

@@ -57,6 +57,7 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         "layers": [[_describe_block(block) for block in layer] for layer in network.layers],
         "head": _names(network.head.operator_set) if isinstance(network.head, Block) else None,
         "broad": network.broad,
+        "members": network.members,
         "input_bound": network.input_bound,
         "ranges": network.input_low is not None,
         "sample_rows": 0 if estimator.sample_ is None else len(estimator.sample_),

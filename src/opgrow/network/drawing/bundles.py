@@ -33,8 +33,10 @@ def bundles(network: Structure, places: Places, colours: dict[str, str]) -> list
             parts.append(_band(p.box, places.head, colours[str(p.block.operator_set)], words))
     else:
         parts.append(_band(last.outline, places.head, GREY, f"{seen} to {outputs}"))
-    if network.broad:
-        parts += [_arc(column, places, outputs) for column in places.layers[:-1]]
+    for number, column in enumerate(places.layers[:-1]):
+        n_seen = sum(stop - start for layer, start, stop in network.head_spans() if layer == number)
+        if n_seen:
+            parts.append(_arc(column, places, f"{counted(n_seen, 'neuron')} to {outputs}"))
     return parts
 
 
@@ -56,8 +58,8 @@ def _band(source: Box, target: Box, colour: str, words: str) -> str:
     return f'<path d="{path}" fill="{colour}" fill-opacity="0.13">{title(words)}</path>'
 
 
-def _arc(column: Column, places: Places, outputs: str) -> str:
-    """The bundle of a layer that the head of a broad network sees past the layers between."""
+def _arc(column: Column, places: Places, words: str) -> str:
+    """The bundle of a layer that the head sees past the layers between."""
     low = places.bottom + 30
     start, end = column.box, places.head
     corner = min(60.0, (end.middle - start.middle) / 2)
@@ -66,8 +68,7 @@ def _arc(column: Column, places: Places, outputs: str) -> str:
         f"{start.middle + corner:.1f} {low:.1f}H{end.middle - corner:.1f}"
         f"Q{end.middle:.1f} {low:.1f} {end.middle:.1f} {end.bottom + 8:.1f}"
     )
-    n = counted(sum(p.block.n_neurons for p in column.blocks), "neuron")
     return (
         f'<path d="{path}" fill="none" stroke="{GREY}" stroke-width="14" stroke-opacity="0.2">'
-        f"{title(f'{n} to {outputs}')}</path>"
+        f"{title(words)}</path>"
     )

@@ -80,7 +80,8 @@ def draw(
     feature_names, output_names : sequences of str, optional
         Names of the inputs and of the outputs (the classes, say).
     members : sequence of int, optional
-        For the average of several networks: to which of them, from 1, each block of its layer belongs.
+        For the average of networks with one layer: to which of them, from 1, each block belongs. An average
+        of deeper ones knows that itself.
 
     Examples
     --------
@@ -112,7 +113,8 @@ def draw(
     shown = names.outputs if names.outputs is not None and network.n_outputs <= MANY else []
     right = max((places.head.right + 6 + width_of(shortened(name, _LABEL)) for name in shown), default=0)
     width = max(right, places.head.middle + 40) + _EDGE
-    bottom = places.bottom + (56 if network.broad and len(places.layers) > 1 else 22)
+    passes_layers = any(span.layer + 1 < len(places.layers) for span in network.head_spans())
+    bottom = places.bottom + (56 if passes_layers else 22)
     drawn, width, bottom = _legend(legend, colours, keys, max(width, 420), bottom)
     style = f"width: {width:.0f}px; max-width: 100%; min-width: {min(0.85 * width, 820):.0f}px; height: auto"
     label = f' aria-label="A network of the topology {network.topology()}"'

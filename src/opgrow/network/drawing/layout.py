@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...engine.wiring import Members
 from ..blocks import Block, Layer
 from ..structure import Structure
 
@@ -112,7 +113,8 @@ def places_of(network: Structure, left: float, members: Sequence[int] | None = N
     """Place a network from ``left`` on; ``members`` says which network of an average each block is from."""
     n_neurons = sum(layer.n_neurons for layer in network.layers)
     pitch = next((p for most, p in ((150, 14.0), (400, 12.0), (1000, 10.0)) if n_neurons <= most), 7.0)
-    columns = [_stacked(layer, pitch, members) for layer in network.layers]
+    numbers = [members] * len(network.layers) if network.members is None else _numbers(network.members)
+    columns = [_stacked(layer, pitch, of) for layer, of in zip(network.layers, numbers, strict=True)]
     input_size, input_dots = _list(network.n_inputs) if network.n_inputs <= MANY else (_Bar, [])
     output_size, output_dots = _list(network.n_outputs)
     if network.n_outputs > MANY:
@@ -137,6 +139,14 @@ def places_of(network: Structure, left: float, members: Sequence[int] | None = N
         [(head.x + dx, head.y + dy) for dx, dy in output_dots],
         _TOP + high,
     )
+
+
+def _numbers(members: Members) -> list[list[int]]:
+    """Of each layer of an average, the network, from 1, that each block is from."""
+    return [
+        [n for n, counts in enumerate(members, 1) for _ in range(sum(counts[layer : layer + 1]))]
+        for layer in range(max(map(len, members)))
+    ]
 
 
 _Bar = (14.0, float(_BAR_HEIGHT))

@@ -68,7 +68,7 @@ def neuron_texts(network: Structure, names: Names, layer: int, number: int, memb
     block = list(network.layers[layer - 1])[number - 1]
     network_text = "" if member is None else f"network {member}, "
     kinds = ", ".join([f"{block.n_inputs:,} inputs", *(block.remarks() or ["bias, batch norm"])])
-    strongest = _strongest(block, network, names, layer)
+    strongest = _strongest(network, names, layer, number)
     speaks = _head_weights(network, names, layer, number)
     return [
         "\n".join(
@@ -87,31 +87,40 @@ def neuron_texts(network: Structure, names: Names, layer: int, number: int, memb
     ]
 
 
-def _strongest(block: Block, network: Structure, names: Names, layer: int) -> list[str]:
-    """Of each neuron the input with the largest weight."""
-    weight = block.weight
+def _strongest(network: Structure, names: Names, layer: int, number: int) -> list[str]:
+    """Of each neuron of a block the input with the largest weight."""
+    weight = network.layers[layer - 1].blocks[number - 1].weight
+    first = network.block_spans()[layer - 1][number - 1].start
     places = np.abs(weight).argmax(axis=0)
     texts = []
     for column, row in enumerate(places):
-        source = names.input(int(row)) if layer == 1 else f"neuron {row + 1} of layer {layer - 1}"
+        source = names.input(int(row)) if layer == 1 else f"neuron {first + row + 1} of layer {layer - 1}"
         texts.append(f"largest weight: {source} ({weight[row, column]:+.3g})")
     return texts
 
 
 def _head_weights(network: Structure, names: Names, layer: int, number: int) -> list[str]:
     """Of each neuron of a block that a linear head sees, the output that it speaks for or against most."""
-    layers = network.layers
-    if isinstance(network.head, Block) or not (network.broad or layer == len(layers)):
+    blocks = network.layers[layer - 1].blocks
+    before = _place_at_head(network, layer, sum(block.n_neurons for block in blocks[: number - 1]))
+    if isinstance(network.head, Block) or before is None:
         return []
-    before = sum(one.n_neurons for one in layers[: layer - 1]) if network.broad else 0
-    before += sum(block.n_neurons for block in list(layers[layer - 1])[: number - 1])
-    n_neurons = list(layers[layer - 1])[number - 1].n_neurons
-    weight = network.head.weight.T[:, before : before + n_neurons]
+    weight = network.head.weight.T[:, before : before + blocks[number - 1].n_neurons]
     places = np.abs(weight).argmax(axis=0)
     return [
         f"largest head weight: {names.output(int(row))} ({weight[row, column]:+.3g})"
         for column, row in enumerate(places)
     ]
+
+
+def _place_at_head(network: Structure, layer: int, neuron: int) -> int | None:
+    """Which of the head's features a neuron of a layer is; None where the head does not see it."""
+    before = 0
+    for seen, start, stop in network.head_spans():
+        if seen == layer - 1 and start <= neuron < stop:
+            return before + neuron - start
+        before += stop - start
+    return None
 
 
 def output_text(network: Structure, names: Names, i: int) -> str:
