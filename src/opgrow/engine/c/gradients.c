@@ -6,14 +6,7 @@
 #include "gradients.h"
 
 #define OG_BODY "gradients_body.h"
-#define OG_NEAR 0
-#define OG_WAY _far
-#include "for_nodals.h"
-#undef OG_NEAR
-#undef OG_WAY
-#define OG_NEAR 1
-#define OG_WAY _near
-#include "for_nodals.h"
+#include "for_forms.h"
 
 typedef void (*gradient_function)(
     const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict);
