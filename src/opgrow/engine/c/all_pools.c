@@ -7,22 +7,15 @@
 #include "pool_steps.h"
 
 #define OG_BODY "values_body.h"
-#define OG_NEAR 0
-#define OG_WAY _rows
-#include "for_nodals.h"
-#undef OG_NEAR
-#undef OG_WAY
-#define OG_NEAR 1
-#define OG_WAY _near
-#include "for_nodals.h"
+#include "for_forms.h"
 
-#define OG_VALUES_ROWS(nodal) values_##nodal##_rows,
+#define OG_VALUES_FAR(nodal) values_##nodal##_far,
 #define OG_VALUES_NEAR(nodal) values_##nodal##_near,
 typedef void (*values_function)(
     const float *restrict, const float *restrict, int64_t, float *restrict, float *restrict);
 /* [near][nodal] */
 static const values_function values[2][OG_N_NODALS] = {
-    {OG_FOR_NODALS(OG_VALUES_ROWS)}, {OG_FOR_NODALS(OG_VALUES_NEAR)}};
+    {OG_FOR_NODALS(OG_VALUES_FAR)}, {OG_FOR_NODALS(OG_VALUES_NEAR)}};
 
 /* Running sums of a neuron's pools, and what its next input meets. */
 typedef struct {

@@ -4,16 +4,10 @@
  * follows from the batch alone.
  */
 #include "gradients.h"
+#include "products.h"
 
 #define OG_BODY "gradients_body.h"
-#define OG_NEAR 0
-#define OG_WAY _far
-#include "for_nodals.h"
-#undef OG_NEAR
-#undef OG_WAY
-#define OG_NEAR 1
-#define OG_WAY _near
-#include "for_nodals.h"
+#include "for_forms.h"
 
 typedef void (*gradient_function)(
     const float *restrict, const float *restrict, const float *restrict, int64_t, float *restrict);
@@ -74,19 +68,11 @@ OG_INLINE void row_products(
                         a *= a, b *= b, c *= c, d *= d;
                     OG_EACH_LANE(l) {
                         float value = from[r * width + l];
-                        s0[l] = OG_FMA(a, value, s0[l]);
-                        s1[l] = OG_FMA(b, value, s1[l]);
-                        s2[l] = OG_FMA(c, value, s2[l]);
-                        s3[l] = OG_FMA(d, value, s3[l]);
+                        OG_ADD_FOUR(l, value, s0, a, s1, b, s2, c, s3, d);
                     }
                 }
             }
-            OG_EACH_LANE(l) {
-                sums[0][l] = s0[l];
-                sums[1][l] = s1[l];
-                sums[2][l] = s2[l];
-                sums[3][l] = s3[l];
-            }
+            OG_COPY_FOUR(sums, 0, s0, s1, s2, s3)
             for (int64_t u = 0; u < others; u++)
                 for (int64_t l = 0; l < lanes; l++)
                     out[(k + u) * left_step + (j + l) * right_step] = sums[u][l];

@@ -5,6 +5,26 @@
  */
 #define OG_GRADIENT(name) OG_JOIN(OG_JOIN(name, _), OG_JOIN(OG_NODAL, OG_WAY))
 #define OG_SLOPES(y, w, ...) OG_JOIN(OG_JOIN(og_, OG_NODAL), _slopes)((y), (w), OG_NEAR, __VA_ARGS__)
+/* Add what input k gets, given the gradient by its value. */
+#define OG_ADD_SLOPES(k, l, by_value, by_weight, by_input) \
+    do { \
+        sums[(k)*OG_LANES + l] = OG_FMA(by_value, by_weight, sums[(k)*OG_LANES + l]); \
+        if (back) \
+            back[(k)*OG_LANES + l] = OG_FMA(by_value, by_input, back[(k)*OG_LANES + l]); \
+    } while (0)
+/* The functions `name` and `name_back` of `name_gradient`, in which it is a constant whether there is a back. */
+#define OG_WITHOUT_AND_WITH_BACK(name) \
+    static void OG_GRADIENT(name)( \
+        const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums) \
+    { \
+        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, NULL); \
+    } \
+    static void OG_GRADIENT(name##_back)( \
+        const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums, \
+        float *restrict back) \
+    { \
+        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, back); \
+    }
 
 OG_INLINE void OG_GRADIENT(sum_gradient)(
     const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
@@ -14,32 +34,11 @@ OG_INLINE void OG_GRADIENT(sum_gradient)(
         OG_EACH_LANE(l) {
             float z, by_weight, by_input;
             OG_SLOPES(y[k * OG_LANES + l], w[k], &z, &by_weight, &by_input);
-            sums[k * OG_LANES + l] = OG_FMA(g[l], by_weight, sums[k * OG_LANES + l]);
-            if (back)
-                back[k * OG_LANES + l] = OG_FMA(g[l], by_input, back[k * OG_LANES + l]);
+            OG_ADD_SLOPES(k, l, g[l], by_weight, by_input);
         }
 }
 
-static void OG_GRADIENT(sum)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums)
-{
-    OG_GRADIENT(sum_gradient)(y, w, g, n, sums, NULL);
-}
-
-static void OG_GRADIENT(sum_back)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
-{
-    OG_GRADIENT(sum_gradient)(y, w, g, n, sums, back);
-}
-
-/* Add what input k gets, given the gradient by its value. */
-#define OG_ADD_SLOPES(k, l, by_value, by_weight, by_input) \
-    do { \
-        sums[(k)*OG_LANES + l] = OG_FMA(by_value, by_weight, sums[(k)*OG_LANES + l]); \
-        if (back) \
-            back[(k)*OG_LANES + l] = OG_FMA(by_value, by_input, back[(k)*OG_LANES + l]); \
-    } while (0)
+OG_WITHOUT_AND_WITH_BACK(sum)
 
 /* Input k meets its neighbours: the next one is computed before the gradient of this one is added. */
 OG_INLINE void OG_GRADIENT(correlation1_gradient)(
@@ -62,18 +61,7 @@ OG_INLINE void OG_GRADIENT(correlation1_gradient)(
     OG_EACH_LANE(l) OG_ADD_SLOPES(k, l, g[l] * before[l], by_weight[l], by_input[l]);
 }
 
-static void OG_GRADIENT(correlation1)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums)
-{
-    OG_GRADIENT(correlation1_gradient)(y, w, g, n, sums, NULL);
-}
-
-static void OG_GRADIENT(correlation1_back)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
-{
-    OG_GRADIENT(correlation1_gradient)(y, w, g, n, sums, back);
-}
+OG_WITHOUT_AND_WITH_BACK(correlation1)
 
 /* The gradient by the value of an input between two neighbours on each side. */
 #define OG_BETWEEN(g, first, before, after, last) \
@@ -115,18 +103,7 @@ OG_INLINE void OG_GRADIENT(correlation2_gradient)(
     }
 }
 
-static void OG_GRADIENT(correlation2)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums)
-{
-    OG_GRADIENT(correlation2_gradient)(y, w, g, n, sums, NULL);
-}
-
-static void OG_GRADIENT(correlation2_back)(
-    const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
-{
-    OG_GRADIENT(correlation2_gradient)(y, w, g, n, sums, back);
-}
+OG_WITHOUT_AND_WITH_BACK(correlation2)
 
 #if !OG_NEAR
 /* For each lane the derivatives at one input of its own, by weight and by input. */
@@ -140,5 +117,6 @@ static void OG_GRADIENT(slopes)(
 
 #undef OG_GRADIENT
 #undef OG_SLOPES
+#undef OG_WITHOUT_AND_WITH_BACK
 #undef OG_ADD_SLOPES
 #undef OG_BETWEEN

@@ -3,17 +3,8 @@
 
 #define OG_BODY "pools_body.h"
 #define OG_LANES_ARE_ROWS 1
-#define OG_NEAR 0
-#define OG_WAY _rows
-#include "for_nodals.h"
-#undef OG_NEAR
-#undef OG_WAY
-#define OG_NEAR 1
-#define OG_WAY _near
-#include "for_nodals.h"
+#include "for_forms.h"
 #undef OG_LANES_ARE_ROWS
-#undef OG_NEAR
-#undef OG_WAY
 #define OG_LANES_ARE_ROWS 0
 #define OG_NEAR 0
 #define OG_WAY _neurons
@@ -24,17 +15,17 @@ typedef void (*maximum_function)(
     const float *restrict, const float *restrict, int64_t, float *restrict, int32_t *restrict);
 
 #define OG_SUMS(nodal, way) {sum_##nodal##way, correlation1_##nodal##way, correlation2_##nodal##way},
-#define OG_ROWS(nodal) OG_SUMS(nodal, _rows)
+#define OG_FAR_ROWS(nodal) OG_SUMS(nodal, _far)
 #define OG_NEAR_ROWS(nodal) OG_SUMS(nodal, _near)
 #define OG_NEURONS(nodal) OG_SUMS(nodal, _neurons)
-#define OG_MAXIMUM_ROWS(nodal) maximum_##nodal##_rows,
+#define OG_MAXIMUM_FAR(nodal) maximum_##nodal##_far,
 #define OG_MAXIMUM_NEAR(nodal) maximum_##nodal##_near,
 #define OG_MAXIMUM_NEURONS(nodal) maximum_##nodal##_neurons,
 /* [near][nodal] */
 static const pool_function over_rows[2][OG_N_NODALS][3] = {
-    {OG_FOR_NODALS(OG_ROWS)}, {OG_FOR_NODALS(OG_NEAR_ROWS)}};
+    {OG_FOR_NODALS(OG_FAR_ROWS)}, {OG_FOR_NODALS(OG_NEAR_ROWS)}};
 static const maximum_function maximum_rows[2][OG_N_NODALS] = {
-    {OG_FOR_NODALS(OG_MAXIMUM_ROWS)}, {OG_FOR_NODALS(OG_MAXIMUM_NEAR)}};
+    {OG_FOR_NODALS(OG_MAXIMUM_FAR)}, {OG_FOR_NODALS(OG_MAXIMUM_NEAR)}};
 static const pool_function over_neurons[OG_N_NODALS][3] = {OG_FOR_NODALS(OG_NEURONS)};
 static const maximum_function maximum_neurons[OG_N_NODALS] = {OG_FOR_NODALS(OG_MAXIMUM_NEURONS)};
 

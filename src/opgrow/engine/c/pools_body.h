@@ -37,26 +37,9 @@ static void OG_POOL(sum)(const float *restrict v, const float *restrict s, int64
     memcpy(out, total, sizeof total);
 }
 
-static void OG_POOL(correlation1)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
-{
-    float total[OG_LANES] = {0}, before[OG_LANES] = {0};
-    for (int64_t first = 0; first < n; first += OG_TERMS) {
-        float part[OG_LANES] = {0};
-        int64_t last = og_min(first + OG_TERMS, n);
-        OG_SCALE_PIECE(s, first, last);
-        for (int64_t k = first; k < last; k++)
-            OG_SIMD_LANES(l) {
-                float z = OG_PSI(v[k * OG_LANES + l], s[k], k);
-                float pair = before[l] * z;
-                part[l] += pair;
-                before[l] = z;
-            }
-        OG_EACH_LANE(l) total[l] += part[l];
-    }
-    memcpy(out, total, sizeof total);
-}
-
-static void OG_POOL(correlation2)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+/* The sum of products of `window` neighbours, 2 or 3; a constant, so that each caller has its own code. */
+OG_INLINE void OG_POOL(correlation)(
+    int window, const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
 {
     float total[OG_LANES] = {0}, before[OG_LANES] = {0}, pair[OG_LANES] = {0};
     for (int64_t first = 0; first < n; first += OG_TERMS) {
@@ -66,13 +49,24 @@ static void OG_POOL(correlation2)(const float *restrict v, const float *restrict
         for (int64_t k = first; k < last; k++)
             OG_SIMD_LANES(l) {
                 float z = OG_PSI(v[k * OG_LANES + l], s[k], k);
-                part[l] = OG_FMA(pair[l], z, part[l]);
-                pair[l] = before[l] * z;
+                float next = before[l] * z;
+                part[l] = window == 2 ? part[l] + next : OG_FMA(pair[l], z, part[l]);
+                pair[l] = next;
                 before[l] = z;
             }
         OG_EACH_LANE(l) total[l] += part[l];
     }
     memcpy(out, total, sizeof total);
+}
+
+static void OG_POOL(correlation1)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    OG_POOL(correlation)(2, v, s, n, out);
+}
+
+static void OG_POOL(correlation2)(const float *restrict v, const float *restrict s, int64_t n, float *restrict out)
+{
+    OG_POOL(correlation)(3, v, s, n, out);
 }
 
 /* `where` becomes the first input that has the maximum. Its choice is written without a branch, for which gcc would

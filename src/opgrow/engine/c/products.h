@@ -52,6 +52,24 @@ OG_INLINE void og_add_lanes(const float *sums, double *out, int64_t n)
             out[l] += (double)sums[l];
 }
 
+/* a to d [lane] += their factors times the value of the lane. Four arrays by name, and not one of four rows: arrays whose
+ * address is taken are not held in registers. */
+#define OG_ADD_FOUR(l, value, a, fa, b, fb, c, fc, d, fd) \
+    do { \
+        (a)[l] = OG_FMA(fa, value, (a)[l]); \
+        (b)[l] = OG_FMA(fb, value, (b)[l]); \
+        (c)[l] = OG_FMA(fc, value, (c)[l]); \
+        (d)[l] = OG_FMA(fd, value, (d)[l]); \
+    } while (0)
+/* A copy of four such arrays in rows first ... first + 3 of sums, which may be indexed. */
+#define OG_COPY_FOUR(sums, first, a, b, c, d) \
+    OG_EACH_LANE(l) { \
+        (sums)[(first) + 0][l] = (a)[l]; \
+        (sums)[(first) + 1][l] = (b)[l]; \
+        (sums)[(first) + 2][l] = (c)[l]; \
+        (sums)[(first) + 3][l] = (d)[l]; \
+    }
+
 /* out [u][lane] += products of columns u < 4 of left and of all lanes of right; n_left and n_right of them count. */
 static inline void og_products_4(
     const float *restrict left, const float *restrict right, int64_t n_rows, int64_t n_left, int64_t n_right,
@@ -63,20 +81,11 @@ static inline void og_products_4(
         float fa = factor[0], fb = factor[1], fc = factor[2], fd = factor[3];
         OG_EACH_LANE(l) {
             float value = right[r * OG_LANES + l];
-            a[l] = OG_FMA(fa, value, a[l]);
-            b[l] = OG_FMA(fb, value, b[l]);
-            c[l] = OG_FMA(fc, value, c[l]);
-            d[l] = OG_FMA(fd, value, d[l]);
+            OG_ADD_FOUR(l, value, a, fa, b, fb, c, fc, d, fd);
         }
     }
-    /* A copy, because arrays whose address is taken are not held in registers. */
     float sums[4][OG_LANES];
-    OG_EACH_LANE(l) {
-        sums[0][l] = a[l];
-        sums[1][l] = b[l];
-        sums[2][l] = c[l];
-        sums[3][l] = d[l];
-    }
+    OG_COPY_FOUR(sums, 0, a, b, c, d)
     for (int64_t u = 0; u < n_left; u++)
         og_add_lanes(sums[u], out + u * stride, n_right);
 }
@@ -96,27 +105,13 @@ static inline void og_products_8(
         float fe = factor[4], ff = factor[5], fg = factor[6], fh = factor[7];
         OG_EACH_LANE(l) {
             float value = right[r * OG_LANES + l];
-            a[l] = OG_FMA(fa, value, a[l]);
-            b[l] = OG_FMA(fb, value, b[l]);
-            c[l] = OG_FMA(fc, value, c[l]);
-            d[l] = OG_FMA(fd, value, d[l]);
-            e[l] = OG_FMA(fe, value, e[l]);
-            f[l] = OG_FMA(ff, value, f[l]);
-            g[l] = OG_FMA(fg, value, g[l]);
-            h[l] = OG_FMA(fh, value, h[l]);
+            OG_ADD_FOUR(l, value, a, fa, b, fb, c, fc, d, fd);
+            OG_ADD_FOUR(l, value, e, fe, f, ff, g, fg, h, fh);
         }
     }
     float sums[8][OG_LANES];
-    OG_EACH_LANE(l) {
-        sums[0][l] = a[l];
-        sums[1][l] = b[l];
-        sums[2][l] = c[l];
-        sums[3][l] = d[l];
-        sums[4][l] = e[l];
-        sums[5][l] = f[l];
-        sums[6][l] = g[l];
-        sums[7][l] = h[l];
-    }
+    OG_COPY_FOUR(sums, 0, a, b, c, d)
+    OG_COPY_FOUR(sums, 4, e, f, g, h)
     for (int u = 0; u < 8; u++)
         og_add_lanes(sums[u], out + u * stride, n_right);
 }
