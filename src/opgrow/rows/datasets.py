@@ -22,7 +22,7 @@ from sklearn.utils import Bunch
 from opgrow.rows.tables import Table, TableEncoder, infer_task, read_table
 from opgrow.rows.tables.files import read_npz
 
-__all__ = ["available", "in_folder", "load", "load_table"]
+__all__ = ["BUNDLED", "available", "in_folder", "load", "load_table"]
 
 HOME_VARIABLE = "OPGROW_DATA"
 ENDINGS = (".csv.gz", ".csv", ".npz")
@@ -197,6 +197,10 @@ def load_table(name: str | os.PathLike[str], data_home: str | os.PathLike[str] |
         bunch = _from_file(found, _OPENML.get(text))
     table = bunch["table"] if "table" in bunch else bunch["data"]
     return Bunch(table=table, **{key: bunch[key] for key in ("target", "target_names", "task", "DESCR")})
+
+
+#: Names of the data sets that come with scikit-learn.
+BUNDLED = tuple(_BUNDLED)
 
 
 def in_folder(folder: str, data_home: str | os.PathLike[str] | None = None) -> list[str]:
