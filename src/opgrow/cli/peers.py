@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +25,7 @@ _Tables = Annotated[
 _Models = Annotated[
     str,
     typer.Option(
-        help="Names, separated by semicolons: 'ours', 'peers', 'all', one of the peers, or a method with "
+        help="Names, separated by commas: 'ours', 'peers', 'all', one of the peers, or a method with "
         "parameters, like 'HeMLGOP n_min=20'."
     ),
 ]
@@ -35,11 +33,13 @@ _MaxRows = Annotated[int | None, typer.Option(min=10, help="Training rows at mos
 _Out = Annotated[Path, typer.Option(help="Folder for runs.csv, the summary and its pictures.")]
 _Again = Annotated[
     str,
-    typer.Option(help="Models to run again, separated by semicolons; 'failed' for runs that failed."),
+    typer.Option(help="Models to run again, separated by commas; 'failed' for runs that failed."),
 ]
 _Aside = Annotated[
     str,
-    typer.Option(help="Tables to summarise by themselves, too: names separated by commas, or a file of them."),
+    typer.Option(
+        help="Tables to summarise by themselves, too: names separated by commas, or a file of them."
+    ),
 ]
 
 
@@ -69,7 +69,7 @@ def peers(
     from opgrow.bench.peers.study import PeerStudy
     from opgrow.estimators.parameters import n_threads
 
-    names, repeated = (known.chosen(_by_semicolon(given)) for given in (models, again))
+    names, repeated = known.chosen(models), known.chosen(again) if again else []
     for name in (*names, *(name for name in repeated if name != "failed")):
         known.check(name)
     kept_aside = _tables_aside(aside, data)
@@ -92,11 +92,6 @@ def peers(
         )
         _run(study)
     _summarize(out, kept_aside, as_json)
-
-
-def _by_semicolon(text: str) -> list[str]:
-    """Names separated by semicolons, as those of models and their parameters may have commas."""
-    return [part.strip() for part in text.split(";") if part.strip()]
 
 
 def _tables_aside(text: str, data: str | None) -> list[str]:
@@ -149,7 +144,7 @@ def _summarize(out: Path, aside: list[str], as_json: bool) -> None:
     lines = list(Results(out / "runs.csv").lines().values())
     if not lines:
         raise ValueError(f"there is no run in {str(out / 'runs.csv')!r}")
-    files = page(lines, aside, f"opgrow {shlex.join(sys.argv[1:])}")
+    files = page(lines, aside)
     write_together({out / name: text.encode() for name, text in files.items()})
     typer.echo(json.dumps(_plain(lines, aside)) if as_json else printable(files["summary.md"]))
 

@@ -1,9 +1,9 @@
-"""The forms in which models take a table: what each does with text and gaps by itself, and what is done for it.
+"""The forms in which models take a table: what they do with text and gaps, and what is done for them.
 
 - "matrix": numbers only, by a `TableEncoder` that has seen the training rows alone.
 - "codes": text as numbers of categories, gaps as NaN; the model is told which columns are categories.
 - "text frame": a data frame whose text stays text, gaps in it being one more category.
-- "category frame": a data frame with categories; gaps in numbers are filled with medians of the training rows.
+- "category frame": a data frame with categories; gaps in numbers are medians of the training rows.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def of_probabilities(y: np.ndarray, probabilities: np.ndarray) -> dict[str, floa
     Returns
     -------
     dict
-        The Brier score is summed over classes. The area is that of the second of two classes, or else the mean
-        of each class against the rest, over the classes that ``y`` has.
+        The Brier score is summed over classes. The area is that of the second of two classes, or else the
+        mean of each class against the rest, over the classes that ``y`` has.
     """
     p = np.asarray(probabilities, dtype=np.float64)
     p = p / p.sum(axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def of_probabilities(y: np.ndarray, probabilities: np.ndarray) -> dict[str, floa
 
 
 def of_numbers(y: np.ndarray, predicted: np.ndarray, y_train: np.ndarray) -> dict[str, float]:
-    """Errors of numbers; ``nrmse`` is the root mean squared error in standard deviations of training targets."""
+    """Errors of numbers; ``nrmse`` is ``rmse`` in standard deviations of the training targets."""
     errors = y - predicted
     spread = float(np.square(y - y.mean()).sum())
     rmse, deviation = float(np.sqrt(np.square(errors).mean())), float(np.std(y_train))

@@ -1,7 +1,7 @@
 """The models that are compared: presets of HeMLGOP, and peers with their own defaults.
 
-A peer states which form of a table it takes (`opgrow.bench.peers.inputs`) and which package it comes from. One
-name means the classifier or the regressor, as the table asks for.
+A peer states which form of a table it takes (`opgrow.bench.peers.inputs`) and which package it comes from.
+One name means the classifier or the regressor, as the table asks for.
 """
 
 from __future__ import annotations
@@ -28,9 +28,21 @@ from sklearn.svm import SVC, SVR
 from ...common.extras import has, needs, require
 from ...estimators.by_method import estimators_of
 from ...operators import operator_sets
-from ..models import check_model, split_name
+from ..models import check_model, split_name, split_names
 
-__all__ = ["CLASSIC", "DEFAULT", "OURS", "PEERS", "PERCEPTRONS", "Peer", "build", "check", "chosen", "form_of", "installed"]
+__all__ = [
+    "CLASSIC",
+    "DEFAULT",
+    "OURS",
+    "PEERS",
+    "PERCEPTRONS",
+    "Peer",
+    "build",
+    "check",
+    "chosen",
+    "form_of",
+    "installed",
+]
 
 #: The model that the others are compared with.
 DEFAULT = "HeMLGOP"
@@ -125,17 +137,17 @@ PEERS: dict[str, Peer] = {
     "LightGBM": Peer("codes", _lightgbm, "lightgbm", "bench"),
     "CatBoost": Peer("text frame", _catboost, "catboost"),
     "RealMLP-TD": Peer("category frame", _pytabkit("RealMLP_TD"), "pytabkit"),
-    "RealMLP-TD, 5 folds": Peer("category frame", _pytabkit("RealMLP_TD", n_cv=5), "pytabkit"),
+    "RealMLP-TD 5 folds": Peer("category frame", _pytabkit("RealMLP_TD", n_cv=5), "pytabkit"),
     "TabM-D": Peer("category frame", _pytabkit("TabM_D"), "pytabkit"),
 }
 #: The peers that everybody has; the summary shows where the default is behind the best of them.
 CLASSIC = ("logistic/ridge regression", "RBF SVM (inner CV)", "random forest", "MLP 200-200")
 
 
-def chosen(text: Sequence[str]) -> list[str]:
-    """Names of models, in which "ours" and "peers" stand for several."""
+def chosen(text: str) -> list[str]:
+    """The models of a list separated by commas, in which "ours", "peers" and "all" stand for several."""
     groups = {"ours": OURS, "peers": tuple(PEERS), "all": (*OURS, *PEERS)}
-    return list(dict.fromkeys(name for given in text for name in groups.get(given, (given,))))
+    return list(dict.fromkeys(name for given in split_names(text) for name in groups.get(given, (given,))))
 
 
 def check(name: str) -> None:
@@ -145,7 +157,7 @@ def check(name: str) -> None:
     try:
         check_model(name)
     except ValueError as error:
-        raise ValueError(f"{error}; peers are: {'; '.join(PEERS)}") from None
+        raise ValueError(f"{error}; peers are: {', '.join(PEERS)}") from None
 
 
 def installed(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -25,7 +25,11 @@ from .splits import TableSplit, load_split
 __all__ = ["fit_and_measure", "main"]
 
 #: What the argument of ``fit`` is called that names categories, by the start of the class's module.
-_CATEGORY_ARGUMENTS = {"lightgbm": "categorical_feature", "catboost": "cat_features", "pytabkit": "cat_col_names"}
+_CATEGORY_ARGUMENTS = {
+    "lightgbm": "categorical_feature",
+    "catboost": "cat_features",
+    "pytabkit": "cat_col_names",
+}
 
 
 def fit_and_measure(model_name: str, split: TableSplit, seed: int) -> dict[str, Any]:

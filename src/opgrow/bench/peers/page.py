@@ -40,18 +40,16 @@ _STRUCTURE = {
 }
 
 
-def page(lines: Sequence[Line], aside: Sequence[str] = (), command: str = "") -> dict[str, str]:
+def page(lines: Sequence[Line], aside: Sequence[str] = ()) -> dict[str, str]:
     """The texts of all files, by name: ``summary.md`` and its pictures.
 
     Parameters
     ----------
     lines : the lines of the study
     aside : tables that are also summarised by themselves
-    command : how the page was made
     """
-    parts, files = ["# Peers\n"], {}
-    if command:
-        parts.append(f"```console\n$ {command}\n```\n")
+    parts = ["# Peers\n", f"```console\n$ {_command(lines)}\n```\n"]
+    files: dict[str, str] = {}
     scopes = {"All tables": ("", summarize(lines))}
     if aside:
         scopes["Tables kept aside"] = ("-aside", summarize(lines, aside))
@@ -62,8 +60,15 @@ def page(lines: Sequence[Line], aside: Sequence[str] = (), command: str = "") ->
     return {"summary.md": "\n".join(parts), **files}
 
 
+def _command(lines: Sequence[Line]) -> str:
+    """What runs all of the lines."""
+    n_splits, max_rows = max(line["split"] for line in lines) + 1, lines[0].get("max_rows")
+    limit = "" if max_rows is None else f" --max-rows {max_rows}"
+    return f"opgrow bench peers --data DIR --splits {n_splits}{limit}"
+
+
 def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict[str, str]]:
-    parts = [f"# {title}\n", _about(summary)]
+    parts = [f"## {title}\n", _about(summary)]
     if not summary.tables:
         return parts, {}
     pictures: dict[str, str] = {}
@@ -79,8 +84,8 @@ def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict
         pictures[f"ranks{suffix}.svg"] = draw_critical_difference(ranking)
         rows = tuple((model, f"{rank:.2f}") for model, rank in ranking.ranks)
         note = (
-            f"Accuracy or RMSE on {ranking.n_datasets} tables; runs that did not finish are last. Ranks that differ "
-            f"by less than {ranking.cd:.2f} cannot be told apart (Nemenyi, 5 %). "
+            f"Accuracy or RMSE on {ranking.n_datasets} tables; runs that did not finish are last. "
+            f"Ranks that differ by less than {ranking.cd:.2f} cannot be told apart (Nemenyi, 5 %). "
             f"Friedman's test: p = {ranking.friedman_p:.2g}."
         )
         parts.append(Table("ranks", "Mean ranks", ("", "mean rank"), rows, note).markdown())
@@ -94,7 +99,9 @@ def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict
 
 def _about(summary: Summary) -> str:
     counts = [f"{len(summary.tables_of(task))} of {task}" for task in METRICS if summary.tables_of(task)]
-    text = f"{len(summary.tables)} tables ({', '.join(counts) or 'none'}), {len(summary.splits)} splits in all."
+    text = (
+        f"{len(summary.tables)} tables ({', '.join(counts) or 'none'}), {len(summary.splits)} splits in all."
+    )
     failed = sum(
         summary.lines[table, split, model]["status"] != "done"
         for table, split in summary.splits
@@ -154,9 +161,9 @@ def _duel_table(summary: Summary) -> Table | None:
         for one in duels
     )
     note = (
-        "A table is a tie where the mean difference is within the noise of its splits: the standard error, corrected "
-        "for the rows that splits share. Differences are in hundredths of accuracy or of RMSE / deviation; p is "
-        "of Wilcoxon's test over tables, with Holm's correction beside it."
+        "A table is a tie where the mean difference is within the noise of its splits: the standard error, "
+        "corrected for the rows that splits share. Differences are in hundredths of accuracy or of "
+        "RMSE / deviation; p is of Wilcoxon's test over tables, with Holm's correction beside it."
     )
     head = ("against", "win/tie/loss", "mean difference", "p", "p (Holm)")
     return Table("duels", f"{DEFAULT} against each model", head, rows, note) if rows else None
@@ -174,11 +181,19 @@ def _cost_table(summary: Summary) -> Table:
 
 def _worst_table(summary: Summary) -> Table | None:
     rows = tuple(
-        (one.table, f"{100 * one.ours:.2f}", f"{100 * one.best:.2f}", one.peer, f"{100 * (one.ours - one.best):+.2f}")
+        (
+            one.table,
+            f"{100 * one.ours:.2f}",
+            f"{100 * one.best:.2f}",
+            one.peer,
+            f"{100 * (one.ours - one.best):+.2f}",
+        )
         for one in summary.worst()
     )
     head = ("", DEFAULT, "best peer", "which", "difference")
-    title = f"Where {DEFAULT} is farthest behind the best of logistic or ridge regression, SVM, forest and MLP"
+    title = (
+        f"Where {DEFAULT} is farthest behind the best of logistic or ridge regression, SVM, forest and MLP"
+    )
     note = "Accuracy in percent, or 100 (1 - RMSE / deviation)."
     return Table("worst", title, head, rows, note) if rows else None
 
@@ -211,5 +226,6 @@ def _operators_help(summary: Summary) -> str:
     better, worse = known.count(1), known.count(-1)
     return (
         f"The whole operator library is better than perceptrons alone on {better} of {len(known)} tables "
-        f"({100 * better / len(known):.0f} %), worse on {worse}, and within the noise of splits on the rest.\n"
+        f"({100 * better / len(known):.0f} %), worse on {worse}, and within the noise of splits on the "
+        "rest.\n"
     )

@@ -1,7 +1,7 @@
 """The results file: one CSV line for each run, whether it finished or not.
 
-The file is written as a whole and atomically after each run. What another command has added meanwhile is read
-again before, so that several can work on different models at once. A later line of the same run replaces the earlier.
+The file is written as a whole and atomically after each run, and read again just before, so that what another
+command has added stays. A later line of the same run replaces the earlier one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ _TEXTS = ("commit", "machine", "command", "table", "task", "model", "status", "m
 _STRUCTURE = ("layers", "blocks", "operator_sets", "networks")
 _WHOLE = ("split", "max_rows", "rows", "test_rows", "seed", "parameters", *_STRUCTURE)
 COLUMNS = (
-    *("commit", "machine", "command", "table", "task", "split", "max_rows", "rows", "test_rows", "model", "seed"),
+    *(
+        "commit",
+        "machine",
+        "command",
+        "table",
+        "task",
+        "split",
+        "max_rows",
+        "rows",
+        "test_rows",
+        "model",
+        "seed",
+    ),
     *("status", "message", *METRICS["classification"], *METRICS["regression"]),
     *("fit_seconds", "fit_cpu_seconds", "predict_seconds", "budget", "parameters", *_STRUCTURE),
 )

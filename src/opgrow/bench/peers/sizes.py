@@ -1,4 +1,4 @@
-"""How large fitted models are: the numbers that a prediction uses, counted alike for networks, trees and SVMs.
+"""How large fitted models are: the numbers that a prediction uses, counted alike for all kinds.
 
 A split of a tree is a column and a threshold, a leaf one number for each output; a support vector is a row
 with a coefficient for each class it separates. None where a model does not show its parts.

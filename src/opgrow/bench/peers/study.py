@@ -63,8 +63,8 @@ class PeerStudy:
             if line.get("max_rows") != self.max_rows:
                 found = line.get("max_rows", "no limit")
                 raise ValueError(
-                    f"{str(self.file)!r} holds runs with other training rows (--max-rows: {found}); name another "
-                    "folder by --out"
+                    f"{str(self.file)!r} holds runs with other training rows (--max-rows: {found}); name "
+                    "another folder by --out"
                 )
         return [
             request
@@ -156,7 +156,11 @@ class TimeLeft:
 
     def _note(self, line: Line) -> None:
         over = line["status"] == OVER_BUDGET
-        spent = line.get("budget", 0.0) if over else line.get("fit_seconds", 0.0) + line.get("predict_seconds", 0.0)
+        spent = (
+            line.get("budget", 0.0)
+            if over
+            else line.get("fit_seconds", 0.0) + line.get("predict_seconds", 0.0)
+        )
         self._seconds.setdefault(line["model"], []).append(2.0 + spent)  # a process starts in about 2 s
 
     def after(self, line: Line) -> float:

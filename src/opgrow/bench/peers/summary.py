@@ -1,8 +1,8 @@
 """What the lines of a study say: means, paired tests, ranks, costs and structures, as numbers.
 
-Models are compared where all of them have run. A model with lines on fewer than half of the tables has only begun:
-it is left out, and so are splits on which one of the others has no line yet. A run that failed or took too long has
-no score; it is left out of means and differences, and takes the worst rank.
+Models are compared where all of them have run. A model with lines on fewer than half of the tables has only
+begun: it is left out, and so are splits on which one of the others has no line yet. A run that failed or took
+too long has no score; it is left out of means and differences, and takes the worst rank.
 
 The score of a line is its accuracy, or 1 - nrmse for regression, so that tables of both kinds can be ranked
 together.
@@ -88,7 +88,9 @@ class Summary:
     def values(self, model: str, table: str, what: str | Callable[[Line], float]) -> np.ndarray:
         """A value on each split of a table, NaN where a line has none."""
         lines = [self.lines[name, split, model] for name, split in self.splits if name == table]
-        get = what if callable(what) else lambda line: line.get(what, _NAN) if line["status"] == DONE else _NAN
+        get = (
+            what if callable(what) else lambda line: line.get(what, _NAN) if line["status"] == DONE else _NAN
+        )
         return np.array([get(line) for line in lines], dtype=np.float64)
 
     def scores(self, model: str, task: str | None = None) -> np.ndarray:
@@ -131,14 +133,14 @@ class Summary:
         found = []
         for test in tests:
             outcomes = [self.outcome(reference, test.model, table) for table in self.tables]
-            counts = [sum(one == kind for one in outcomes) for kind in (1, 0, -1)]
-            found.append(Duel(test.model, *counts, -test.mean_difference, test.p, test.p_holm))
+            wins, ties, losses = (sum(one == kind for one in outcomes) for kind in (1, 0, -1))
+            found.append(Duel(test.model, wins, ties, losses, -test.mean_difference, test.p, test.p_holm))
         return found
 
     def outcome(self, first: str, second: str, table: str) -> int | None:
-        """1 if the first model is better on a table, -1 if worse, 0 within noise; None without a common split.
+        """1 if the first model is better on a table, -1 if worse, 0 within noise; None without common splits.
 
-        Noise is the standard error of the mean difference over splits, corrected for the rows that splits share
+        Noise is the standard error of the mean difference over splits, corrected for the rows that they share
         (Nadeau and Bengio, 2003): s √(1/n + test rows / training rows). A single split has none.
         """
         differences = self.values(first, table, score) - self.values(second, table, score)
