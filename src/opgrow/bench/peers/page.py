@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...network.drawing.svg import counted
 from ...report.charts import Point, scatter
 from ..rank_diagram import draw_critical_difference
 from ..tables import Table
@@ -74,7 +75,7 @@ def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict
     pictures: dict[str, str] = {}
     for task in METRICS:
         if summary.tables_of(task):
-            parts.append(_metric_table(summary, task).markdown())
+            parts.append(_metric_table(summary, task).markdown(3))
             picture = _size_picture(summary, task)
             if picture:
                 pictures[f"{task}-sizes{suffix}.svg"] = picture
@@ -88,27 +89,26 @@ def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict
             f"Ranks that differ by less than {ranking.cd:.2f} cannot be told apart (Nemenyi, 5 %). "
             f"Friedman's test: p = {ranking.friedman_p:.2g}."
         )
-        parts.append(Table("ranks", "Mean ranks", ("", "mean rank"), rows, note).markdown())
+        parts.append(Table("ranks", "Mean ranks", ("", "mean rank"), rows, note).markdown(3))
         parts.append(f"![Mean ranks and critical difference](ranks{suffix}.svg)\n")
     makers: tuple[Callable[[Summary], Table | None], ...] = (_duel_table, _cost_table, _worst_table)
     made = [maker(summary) for maker in (*makers, _structure_table)]
-    parts += [table.markdown() for table in made if table is not None]
+    parts += [table.markdown(3) for table in made if table is not None]
     parts.append(_operators_help(summary))
     return [part for part in parts if part], pictures
 
 
 def _about(summary: Summary) -> str:
     counts = [f"{len(summary.tables_of(task))} of {task}" for task in METRICS if summary.tables_of(task)]
-    text = (
-        f"{len(summary.tables)} tables ({', '.join(counts) or 'none'}), {len(summary.splits)} splits in all."
-    )
+    tables, splits = counted(len(summary.tables), "table"), counted(len(summary.splits), "split")
+    text = f"{tables} ({', '.join(counts) or 'none'}), {splits} in all."
     failed = sum(
         summary.lines[table, split, model]["status"] != "done"
         for table, split in summary.splits
         for model in summary.models
     )
     if failed:
-        text += f" {failed} runs failed or took too long."
+        text += f" {counted(failed, 'run')} failed or took too long."
     if summary.begun:
         text += f" Left out, with lines on fewer than half of the tables: {', '.join(summary.begun)}."
     return text + "\n"
@@ -121,7 +121,7 @@ def _metric_table(summary: Summary, task: str) -> Table:
         done = int((~np.isnan(summary.scores(model, task))).sum())
         rows.append((model, *values, f"{done} of {len(summary.tables_of(task))}"))
     n = len(summary.common(task))
-    note = f"Means over the {n} tables on which every model finished. Medians of costs are below."
+    note = f"Means over {counted(n, 'table')} on which every model finished."
     head = ("", *(_SHOWN[metric] for metric in METRICS[task]), "tables finished")
     return Table(task, f"Means: {task}", head, tuple(rows), note)
 
@@ -137,7 +137,7 @@ def _size_picture(summary: Summary, task: str) -> str | None:
     factor = 100 if task == "classification" else 1
     points = [
         Point(
-            summary.median(model, "parameters"),
+            summary.median(model, "parameters", task),
             factor * summary.mean(model, metric),
             model,
             "peers" if model in PEERS else "opgrow",

@@ -113,9 +113,9 @@ class Summary:
             if all(not np.isnan(self.values(model, table, score)).any() for model in self.models)
         ]
 
-    def median(self, model: str, what: str) -> float:
-        """Median over tables of the mean over splits that finished."""
-        values = np.array([_mean(self.values(model, table, what)) for table in self.tables])
+    def median(self, model: str, what: str, task: str | None = None) -> float:
+        """Median over the tables of a task, or all, of the mean over splits that finished."""
+        values = np.array([_mean(self.values(model, table, what)) for table in self.tables_of(task)])
         values = values[~np.isnan(values)]
         return float(np.median(values)) if len(values) else _NAN
 
