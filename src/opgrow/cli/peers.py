@@ -30,7 +30,7 @@ _Models = Annotated[
     ),
 ]
 _MaxRows = Annotated[int | None, typer.Option(min=10, help="Training rows at most, drawn by the split.")]
-_Out = Annotated[Path, typer.Option(help="Folder for runs.csv, the summary and its pictures.")]
+_Out = Annotated[Path, typer.Option(help="Folder for runs.jsonl, the summary and its pictures.")]
 _Again = Annotated[
     str,
     typer.Option(help="Models to run again, separated by commas; 'failed' for runs that failed."),
@@ -38,7 +38,8 @@ _Again = Annotated[
 _Aside = Annotated[
     str,
     typer.Option(
-        help="Tables to summarise by themselves, too: names separated by commas, or a file of them."
+        help="Tables to summarise by themselves, too, separated by commas. Default: those on which no "
+        "default of opgrow was chosen."
     ),
 ]
 
@@ -55,7 +56,7 @@ def peers(
     again: _Again = "",
     aside: _Aside = "",
     summary: Annotated[
-        bool, typer.Option("--summary", help="Run nothing: summarise the runs that are in OUT/runs.csv.")
+        bool, typer.Option("--summary", help="Run nothing: summarise the runs that are in OUT/runs.jsonl.")
     ] = False,
     as_json: options.TablesJson = False,
 ) -> None:
@@ -65,14 +66,13 @@ def peers(
     """
     from opgrow.bench.budget import parse_duration
     from opgrow.bench.peers import models as known
-    from opgrow.bench.peers.splits import table_names
+    from opgrow.bench.peers.splits import KEPT_ASIDE, table_names
     from opgrow.bench.peers.study import PeerStudy
     from opgrow.estimators.parameters import n_threads
 
     names, repeated = known.chosen(models), known.chosen(again) if again else []
     for name in (*names, *(name for name in repeated if name != "failed")):
         known.check(name)
-    kept_aside = _tables_aside(aside, data)
     if not summary:
         there, sentences = known.installed(names)
         for sentence in sentences:
@@ -82,7 +82,7 @@ def peers(
         study = PeerStudy(
             tables=table_names(split_names(tables), data),
             models=there,
-            file=out / "runs.csv",
+            file=out / "runs.jsonl",
             n_splits=splits,
             data_home=data,
             max_rows=max_rows,
@@ -91,15 +91,7 @@ def peers(
             again=repeated,
         )
         _run(study)
-    _summarize(out, kept_aside, as_json)
-
-
-def _tables_aside(text: str, data: str | None) -> list[str]:
-    from opgrow.bench.peers.splits import table_names
-
-    if text and Path(text).is_file():
-        text = ",".join(Path(text).read_text(encoding="utf-8").split())
-    return table_names(split_names(text), data) if text else []
+    _summarize(out, split_names(aside) if aside else list(KEPT_ASIDE), as_json)
 
 
 def _run(study: PeerStudy) -> None:
@@ -141,9 +133,9 @@ def _summarize(out: Path, aside: list[str], as_json: bool) -> None:
     from opgrow.bench.peers.results import Results
     from opgrow.common.atomic import write_together
 
-    lines = list(Results(out / "runs.csv").lines().values())
+    lines = list(Results(out / "runs.jsonl").lines().values())
     if not lines:
-        raise ValueError(f"there is no run in {str(out / 'runs.csv')!r}")
+        raise ValueError(f"there is no run in {str(out / 'runs.jsonl')!r}")
     files = page(lines, aside)
     write_together({out / name: text.encode() for name, text in files.items()})
     typer.echo(json.dumps(_plain(lines, aside)) if as_json else printable(files["summary.md"]))
@@ -155,8 +147,8 @@ def _plain(lines: list[Line], aside: list[str]) -> dict[str, Any]:
 
     found = {}
     for name, tables in (("all", None), ("aside", aside)):
-        if tables is None or tables:
-            part = summarize(lines, tables)
+        part = summarize(lines, tables)
+        if part.tables:
             ranking = part.ranks()
             found[name] = {
                 "tables": len(part.tables),

@@ -12,6 +12,7 @@ from ..rank_diagram import draw_critical_difference
 from ..tables import Table
 from .metrics import METRICS
 from .models import DEFAULT, PEERS, PERCEPTRONS
+from .pictures import difference_picture, structure_picture
 from .results import Line
 from .summary import Summary, summarize
 
@@ -47,11 +48,12 @@ def page(lines: Sequence[Line], aside: Sequence[str] = ()) -> dict[str, str]:
     Parameters
     ----------
     lines : the lines of the study
-    aside : tables that are also summarised by themselves
+    aside : tables that are also summarised by themselves, if there are lines of them
     """
     parts = ["# Peers\n", f"```console\n$ {_command(lines)}\n```\n"]
     files: dict[str, str] = {}
     scopes = {"All tables": ("", summarize(lines))}
+    aside = [table for table in aside if any(line["table"] == table for line in lines)]
     if aside:
         scopes["Tables kept aside"] = ("-aside", summarize(lines, aside))
     for title, (suffix, summary) in scopes.items():
@@ -94,7 +96,14 @@ def _section(title: str, suffix: str, summary: Summary) -> tuple[list[str], dict
     makers: tuple[Callable[[Summary], Table | None], ...] = (_duel_table, _cost_table, _worst_table)
     made = [maker(summary) for maker in (*makers, _structure_table)]
     parts += [table.markdown(3) for table in made if table is not None]
+    grown, differences = structure_picture(summary), difference_picture(summary)
+    if grown:
+        pictures[f"structure{suffix}.svg"] = grown
+        parts.append(f"![What {DEFAULT} grew on each table](structure{suffix}.svg)\n")
     parts.append(_operators_help(summary))
+    if differences:
+        pictures[f"operators{suffix}.svg"] = differences
+        parts.append(f"![The whole operator library less perceptrons](operators{suffix}.svg)\n")
     return [part for part in parts if part], pictures
 
 
@@ -122,6 +131,8 @@ def _metric_table(summary: Summary, task: str) -> Table:
         rows.append((model, *values, f"{done} of {len(summary.tables_of(task))}"))
     n = len(summary.common(task))
     note = f"Means over {counted(n, 'table')} on which every model finished."
+    if task == "classification":
+        note += " A model without probabilities, like the SVM, has an accuracy only."
     head = ("", *(_SHOWN[metric] for metric in METRICS[task]), "tables finished")
     return Table(task, f"Means: {task}", head, tuple(rows), note)
 
@@ -154,6 +165,7 @@ def _duel_table(summary: Summary) -> Table | None:
     rows = tuple(
         (
             one.model,
+            f"{one.ahead}/{one.behind}",
             f"{one.wins}/{one.ties}/{one.losses}",
             "" if np.isnan(one.difference) else f"{100 * one.difference:+.2f}",
             *(f"{p:.2g}" for p in (one.p, one.p_holm)),
@@ -161,11 +173,12 @@ def _duel_table(summary: Summary) -> Table | None:
         for one in duels
     )
     note = (
-        "A table is a tie where the mean difference is within the noise of its splits: the standard error, "
-        "corrected for the rows that splits share. Differences are in hundredths of accuracy or of "
-        "RMSE / deviation; p is of Wilcoxon's test over tables, with Holm's correction beside it."
+        "Ahead and behind count tables by mean score. Wins and losses are those that a paired t-test over "
+        "splits finds (5 %, corrected for the rows that splits share); few splits leave many ties. "
+        "Differences are in hundredths of accuracy or of RMSE / deviation; p is of Wilcoxon's test "
+        "over tables, with Holm's correction beside it."
     )
-    head = ("against", "win/tie/loss", "mean difference", "p", "p (Holm)")
+    head = ("against", "ahead/behind", "win/tie/loss", "mean difference", "p", "p (Holm)")
     return Table("duels", f"{DEFAULT} against each model", head, rows, note) if rows else None
 
 
@@ -219,13 +232,10 @@ def _structure_table(summary: Summary) -> Table | None:
 def _operators_help(summary: Summary) -> str:
     if not {DEFAULT, PERCEPTRONS} <= set(summary.models):
         return ""
-    outcomes = [summary.outcome(DEFAULT, PERCEPTRONS, table) for table in summary.tables]
-    known = [one for one in outcomes if one is not None]
-    if not known:
-        return ""
-    better, worse = known.count(1), known.count(-1)
+    duel = next(one for one in summary.duels() if one.model == PERCEPTRONS)
     return (
-        f"The whole operator library is better than perceptrons alone on {better} of {len(known)} tables "
-        f"({100 * better / len(known):.0f} %), worse on {worse}, and within the noise of splits on the "
-        "rest.\n"
+        "### The whole operator library against perceptrons alone\n\n"
+        f"The mean score is higher on {duel.ahead} of {counted(len(summary.tables), 'table')} and lower on "
+        f"{duel.behind}; the paired test over splits finds {duel.wins} better and {duel.losses} worse. "
+        f"The mean difference is {100 * duel.difference:+.2f} points (Wilcoxon's test: p = {duel.p:.2g}).\n"
     )

@@ -1,48 +1,24 @@
-"""The results file: one CSV line for each run, whether it finished or not.
+"""The results file: one line of JSON for each run, whether it finished or not.
 
-The file is written as a whole and atomically after each run, and read again just before, so that what another
-command has added stays. A later line of the same run replaces the earlier one.
+Lines are only ever added, as soon as a run ends, so that an interruption loses the runs that were under way
+and nothing else, and several commands can share a file. A later line of a run replaces an earlier one.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...common.atomic import write_atomically
-from .metrics import METRICS
+from ...common.atomic import append_line
 
-__all__ = ["COLUMNS", "Key", "Line", "Results", "key_of"]
+__all__ = ["Key", "Line", "Results", "key_of"]
 
-#: One line: a value for each column that it has; empty cells are left out.
+#: What is known of a run; what does not apply is left out.
 Line = dict[str, Any]
 #: What tells runs apart: table, split and model.
 Key = tuple[str, int, str]
-
-_TEXTS = ("commit", "machine", "command", "table", "task", "model", "status", "message")
-_STRUCTURE = ("layers", "blocks", "operator_sets", "networks")
-_WHOLE = ("split", "max_rows", "rows", "test_rows", "seed", "parameters", *_STRUCTURE)
-COLUMNS = (
-    *(
-        "commit",
-        "machine",
-        "command",
-        "table",
-        "task",
-        "split",
-        "max_rows",
-        "rows",
-        "test_rows",
-        "model",
-        "seed",
-    ),
-    *("status", "message", *METRICS["classification"], *METRICS["regression"]),
-    *("fit_seconds", "fit_cpu_seconds", "predict_seconds", "budget", "parameters", *_STRUCTURE),
-)
 
 
 def key_of(line: Mapping[str, Any]) -> Key:
@@ -63,45 +39,22 @@ class Results:
         self.path = path
 
     def lines(self) -> dict[Key, Line]:
-        """All lines, in the order of the file."""
+        """The last line of each run. A line that was cut off while it was written is passed over."""
         if not self.path.exists():
             return {}
-        with open(self.path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, restval="")
-            missing = {"table", "split", "model", "status"}.difference(reader.fieldnames or ())
-            if missing:
-                raise ValueError(f"{str(self.path)!r} has no column {', '.join(sorted(missing))}")
+        found: dict[Key, Line] = {}
+        for number, text in enumerate(self.path.read_bytes().splitlines(), 1):
             try:
-                lines = [_read(row) for row in reader]
-            except ValueError as error:
-                raise ValueError(f"{str(self.path)!r}, line {reader.line_num}: {error}") from None
-        return {key_of(line): line for line in lines}
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if not isinstance(line, dict) or not {"table", "split", "model", "status"} <= line.keys():
+                raise ValueError(f"{str(self.path)!r}, line {number}, is not a run of opgrow bench peers")
+            found[key_of(line)] = line
+        return found
 
     def add(self, line: Line) -> None:
-        """Write a line, in place of an earlier one of the same run."""
-        lines = self.lines()
-        lines[key_of(line)] = line
+        """Add a line to the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path, _text(lines.values()).encode())
-
-
-def _text(lines: Iterable[Line]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    for line in lines:
-        writer.writerow({name: value for name, value in line.items() if value is not None})
-    return text.getvalue()
-
-
-def _read(row: Mapping[str, str]) -> Line:
-    return {name: _value(name, text) for name, text in row.items() if name in COLUMNS and text != ""}
-
-
-def _value(name: str, text: str) -> Any:
-    if name in _TEXTS:
-        return text
-    number = int(text) if name in _WHOLE else float(text)
-    if math.isinf(number):
-        raise ValueError(f"{name} is finite, got {text!r}")
-    return number
+        given = {name: value for name, value in line.items() if value is not None}
+        append_line(self.path, json.dumps(given, ensure_ascii=False, allow_nan=False).encode())

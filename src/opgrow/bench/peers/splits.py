@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,14 @@ from ...rows import datasets
 from ...rows.tables import Table
 from ..protocols import draw_split
 
-__all__ = ["MAX_TEST_ROWS", "TableSplit", "load_split", "table_names"]
+__all__ = ["KEPT_ASIDE", "MAX_TEST_ROWS", "TableSplit", "load_split", "table_names"]
 
+#: Tables on which no default of opgrow was chosen.
+KEPT_ASIDE = (
+    *("car", "cylinder_bands", "dry_bean", "heart_cleveland", "kr_vs_kp", "mice_protein"),
+    *("steel_plates_faults", "wilt", "churn_mlc", "texture", "leaves100", "vehicle"),
+    *("airfoil", "california_housing", "yacht"),
+)
 #: Test rows at most: the standard error of an accuracy is then below half a point.
 MAX_TEST_ROWS = 10_000
 
@@ -43,6 +50,8 @@ def table_names(given: Sequence[str], data_home: str | None) -> list[str]:
 
     Without any folder of data, all means the tables that come with scikit-learn.
     """
+    if data_home is not None and not Path(data_home).expanduser().is_dir():
+        raise ValueError(f"there is no data folder {data_home!r}")
     if not given:
         return datasets.in_folder("", data_home) or list(datasets.BUNDLED)
     known, names = set(datasets.available(data_home)), []

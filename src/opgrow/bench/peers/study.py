@@ -28,7 +28,7 @@ class PeerStudy:
     Attributes
     ----------
     tables, models : names
-    file : the CSV file of the results
+    file : the results, one line a run
     n_splits : splits of each table
     data_home : folder with tables, or None
     max_rows : training rows at most, or None

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from ..comparison import CriticalDifference, average_ranks, wilcoxon_holm
 from ..runs import DONE
@@ -21,7 +22,7 @@ from .metrics import METRICS
 from .models import CLASSIC, DEFAULT, OURS, PEERS
 from .results import Key, Line, key_of
 
-__all__ = ["Behind", "Duel", "Summary", "score", "summarize"]
+__all__ = ["Behind", "Duel", "Summary", "corrected_t_test", "score", "summarize"]
 
 _NAN = float("nan")
 
@@ -39,12 +40,15 @@ class Duel:
 
     Attributes
     ----------
-    wins, ties, losses : tables on which the reference is better, within the noise of splits, or worse
+    ahead, behind : tables on which the reference's mean score is higher, or lower
+    wins, ties, losses : tables on which a paired test over splits finds it better, no different, or worse
     difference : mean over tables of the reference's score less the model's
     p, p_holm : Wilcoxon's signed-rank test over tables, and with Holm's correction for all models
     """
 
     model: str
+    ahead: int
+    behind: int
     wins: int
     ties: int
     losses: int
@@ -134,26 +138,22 @@ class Summary:
         for test in tests:
             outcomes = [self.outcome(reference, test.model, table) for table in self.tables]
             wins, ties, losses = (sum(one == kind for one in outcomes) for kind in (1, 0, -1))
-            found.append(Duel(test.model, wins, ties, losses, -test.mean_difference, test.p, test.p_holm))
+            counts = test.losses, test.wins, wins, ties, losses  # the test has the other model's view
+            found.append(Duel(test.model, *counts, -test.mean_difference, test.p, test.p_holm))
         return found
 
     def outcome(self, first: str, second: str, table: str) -> int | None:
-        """1 if the first model is better on a table, -1 if worse, 0 within noise; None without common splits.
+        """1 if the first model is better on a table, -1 if worse, 0 if a paired test finds no difference.
 
-        Noise is the standard error of the mean difference over splits, corrected for the rows that they share
-        (Nadeau and Bengio, 2003): s √(1/n + test rows / training rows). A single split has none.
+        None without a common split. The test is `corrected_t_test` over splits, two-sided at 5 %.
         """
         differences = self.values(first, table, score) - self.values(second, table, score)
         differences = differences[~np.isnan(differences)]
-        n = len(differences)
-        if not n:
+        if not len(differences):
             return None
-        mean, noise = float(differences.mean()), 1e-12
-        if n > 1:
-            one = next(self.lines[name, split, first] for name, split in self.splits if name == table)
-            shared = one.get("test_rows", 2) / one.get("rows", 3)
-            noise = max(noise, float(differences.std(ddof=1)) * float(np.sqrt(1 / n + shared)))
-        return 0 if abs(mean) <= noise else int(np.sign(mean))
+        one = next(self.lines[name, split, first] for name, split in self.splits if name == table)
+        p = corrected_t_test(differences, one.get("test_rows", 2) / one.get("rows", 3))
+        return int(np.sign(differences.mean())) if p < 0.05 else 0
 
     def worst(self, count: int = 5) -> list[Behind]:
         """The tables on which the default is farthest behind the best of the classic peers."""
@@ -168,6 +168,27 @@ class Summary:
                 best = max(known, key=lambda model: known[model])
                 found.append(Behind(table, float(ours), best, known[best]))
         return sorted(found, key=lambda one: one.ours - one.best)[:count]
+
+
+def corrected_t_test(differences: np.ndarray, test_share: float) -> float:
+    """The two-sided p-value of a mean difference over splits that share rows; 1 for fewer than two splits.
+
+    Nadeau and Bengio, Inference for the Generalization Error (Machine Learning 52, 2003): the variance of the
+    mean is s² (1/n + test rows / training rows), where a t-test on independent differences has s² / n.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n_splits,)
+    test_share : test rows for each training row
+    """
+    n = len(differences)
+    if n < 2:
+        return 1.0
+    mean = float(differences.mean())
+    noise = float(differences.std(ddof=1)) * float(np.sqrt(1 / n + test_share))
+    if noise <= 1e-12:
+        return 1.0 if abs(mean) <= 1e-12 else 0.0
+    return float(2 * stats.t.sf(abs(mean) / noise, n - 1))
 
 
 def summarize(lines: Iterable[Line], tables: Sequence[str] | None = None) -> Summary:
