@@ -1,4 +1,4 @@
-"""The models of a study: methods with their grids and ablations, and their peers."""
+"""The models of a study: methods with their grids, and ablations."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ import pytest
 from sklearn.datasets import load_iris
 
 from opgrow.bench import models
-
-
-def test_all_peers_can_be_built():
-    for name, build in models.PEERS.items():
-        if name == "LightGBM":
-            pytest.importorskip("lightgbm")
-        assert hasattr(build(0), "fit")
 
 
 @pytest.mark.parametrize("name", models.ABLATIONS)

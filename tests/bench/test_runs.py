@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 from opgrow.bench import models, runs
 from opgrow.bench.protocols import Split, draw_split
 from opgrow.bench.runs import DONE, FAILED, OVER_BUDGET, Run, execute
+from opgrow.network import Network
 
 X, Y = load_iris(return_X_y=True)
 SPLIT = draw_split(Y, 0)
@@ -21,6 +22,8 @@ class Memory:
 
     fitted: list[set[int]]
     scored: list[set[int]]
+    network_ = Network(1, 2)
+    history_ = ()
 
     def __init__(self, depth=0, random_state=None):
         self.depth = depth
@@ -63,20 +66,16 @@ def test_test_rows_are_seen_once_unless_somebody_asks_for_more(memory, select, v
     assert memory.held[-1] == (set(parts[1]) if validates and select != "none" else None)
 
 
-@pytest.mark.parametrize(
-    "model", ["HeMLRN", "PLN", "MLP 60", "random features + ridge", "logistic regression"]
-)
+@pytest.mark.parametrize("model", ["HeMLRN", "PLN"])
 def test_a_result_is_plain_data_with_the_costs(model):
     result = json.loads(json.dumps(execute(Run("iris", 0, model), X, Y, SPLIT, "none")))
     assert result["status"] == DONE
     assert result["accuracy"] > 0.8
     assert result["seconds"] > 0
-    assert (result["calibration"] is None) == (model == "random features + ridge")
-    if model in models.methods():
-        assert result["parameters"] > 0
-        assert result["flops"] > 0
-        assert sum(block["neurons"] for block in result["operators"]) > 0
-        assert {"kind", "accepted", "score", "curve"} <= result["steps"][0].keys()
+    assert result["parameters"] > 0
+    assert result["flops"] > 0
+    assert sum(block["neurons"] for block in result["operators"]) > 0
+    assert {"kind", "accepted", "score", "curve"} <= result["steps"][0].keys()
 
 
 def test_a_name_brings_its_own_parameters(memory):

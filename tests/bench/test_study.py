@@ -255,7 +255,7 @@ def test_ablations_are_of_models_with_parameters(tmp_path):
 
 
 def test_tables_of_an_optimistic_study_say_so(tmp_path):
-    arguments = ["peers", "--datasets", "iris", "--models", "logistic regression", "--splits", "1"]
+    arguments = ["ablations", "--datasets", "iris", "--models", "BLS", "--splits", "1"]
     actual = CliRunner().invoke(app, [*arguments, "--select", "test", "--jobs", "1", "--out", str(tmp_path)])
     assert actual.exit_code == 0, actual.output
     assert "Optimistic: parameters were chosen on the test rows" in actual.stdout

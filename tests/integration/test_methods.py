@@ -61,7 +61,6 @@ def test_what_is_no_method_is_refused_with_all_methods():
 def test_the_experiments_have_every_method():
     assert models.methods() == estimators_of("classification")
     assert models.model_names("methods") == list(METHODS)
-    assert models.model_names("all") == [*METHODS, *models.PEERS]
 
 
 @every_method

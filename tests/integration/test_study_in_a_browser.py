@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason=NEEDED)
 
 def test_tables_and_figures_are_drawn(tmp_path):
     """A screenshot stays in the folder that OPGROW_SCREENSHOTS names, if it does."""
-    arguments = ["paper", "--datasets", "iris,wine,breast_cancer", "--models", "HeMLGOP,HeMLRN,PLN,MLP 60"]
+    arguments = ["paper", "--datasets", "iris,wine,breast_cancer", "--models", "HeMLGOP,HeMLRN,PLN,BLS"]
     arguments += ["--splits", "1", "--select", "none", "--jobs", "1", "--out", str(tmp_path / "out")]
     made = CliRunner().invoke(app, arguments)
     assert made.exit_code == 0, made.output

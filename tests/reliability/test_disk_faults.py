@@ -112,7 +112,7 @@ def study(models: dict[str, Any], which: str, folder: Path) -> None:
         return
     splits = 2 if which == "old" else 1
     options = ("--datasets", "iris", "--models", "PLN max_layers=1 max_neurons=40", "--jobs", 1)
-    invoke("bench", "peers", *options, "--splits", splits, "--out", folder)
+    invoke("bench", "ablations", *options, "--splits", splits, "--out", folder)
     if which == "old":
         models["study"] = folder.parent / "study"
         shutil.copytree(folder, models["study"])

@@ -3,7 +3,7 @@
 A run never fails its study: what did not finish in time, or failed, is a result that says so. Parameters are
 chosen on rows that are split off the training rows, or on the protocol's validation rows; choosing them on
 the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing
-is chosen, no model sees the validation rows: all of them use the training rows only, as peers always do.
+is chosen, no model sees the validation rows: all of them use the training rows only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ..training.scores import calibration_error
 from . import models
 from .budget import OverBudget, time_limit
-from .models import PEERS, n_parameters, split_name
+from .models import split_name
 from .protocols import Split, hold_out
 
 __all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
@@ -55,7 +55,7 @@ def execute(
     started = time.perf_counter()
     try:
         with time_limit(budget), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # convergence notices of peers
+            warnings.simplefilter("ignore")  # notices about convergence
             return {"status": DONE, **_measure(run, x, y, split, select, device)}
     except OverBudget as error:
         status, message = OVER_BUDGET, str(error)
@@ -69,31 +69,27 @@ def _measure(
 ) -> dict[str, Any]:
     def fit(parameters: dict[str, Any], train: np.ndarray, validation: np.ndarray | None) -> Any:
         held = None if validation is None or select == "none" else (x[validation], y[validation])
-        return _estimator(run, parameters, device).fit(x[train], y[train], **_held(run, held))
+        return _estimator(run, parameters, device).fit(x[train], y[train], eval_set=held)
 
     started = time.perf_counter()
     chosen = _choose(run, x, y, split, select, fit)
     selected = time.perf_counter()
     estimator = fit(chosen, split.train, split.validation)
     fitted = time.perf_counter()
-    network = getattr(estimator, "network_", None)
-    result: dict[str, Any] = {
+    network = estimator.network_
+    return {
         "accuracy": float(estimator.score(x[split.test], y[split.test])),
         "training_accuracy": float(estimator.score(x[split.train], y[split.train])),
         "seconds": fitted - selected,
         "selection_seconds": selected - started,
         "chosen": chosen,
-        "parameters": n_parameters(estimator),
+        "parameters": int(network.n_parameters()),
         "calibration": _calibration(estimator, x[split.test], y[split.test]),
+        "flops": int(network.flops()),
+        "topology": network.topology(),
+        "operators": _operators(network),
+        "steps": [_step(step) for step in estimator.history_],
     }
-    if network is not None:
-        result |= {
-            "flops": int(network.flops()),
-            "topology": network.topology(),
-            "operators": _operators(network),
-            "steps": [_step(step) for step in estimator.history_],
-        }
-    return result
 
 
 def _choose(
@@ -119,15 +115,8 @@ def _choose(
 def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
     """The model with chosen parameters; those in its name come first."""
     method, chosen = split_name(run.model)
-    if method in PEERS:
-        return PEERS[method](run.split)
     where = {} if device == "auto" else {"device": device}
     return models.methods()[method](random_state=run.split, **(parameters | where | chosen))
-
-
-def _held(run: Run, rows: tuple[np.ndarray, np.ndarray] | None) -> dict[str, Any]:
-    """Validation rows, for models that take them."""
-    return {} if run.model in PEERS else {"eval_set": rows}
 
 
 def _calibration(estimator: Any, x: np.ndarray, y: np.ndarray) -> float | None:

@@ -85,8 +85,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
 
-    def markdown(self) -> str:
-        lines = [f"## {self.title}", "", *([self.note, ""] if self.note else [])]
+    def markdown(self, level: int = 2) -> str:
+        """The table below a heading of the level."""
+        lines = [f"{'#' * level} {self.title}", "", *([self.note, ""] if self.note else [])]
         lines += [f"| {' | '.join(self.head)} |", "|---" * len(self.head) + "|"]
         lines += [f"| {' | '.join(row)} |" for row in self.rows]
         return "\n".join(lines) + "\n"

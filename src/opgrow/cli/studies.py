@@ -1,4 +1,4 @@
-"""``opgrow bench paper``, ``peers`` and ``ablations``: studies of models on splits of datasets."""
+"""``opgrow bench paper`` and ``ablations``: studies of methods on splits of datasets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opgrow.bench.runs import Run
     from opgrow.bench.study import Study
 
-__all__ = ["Data", "Device", "add_commands"]
+__all__ = ["Budget", "Data", "Device", "add_commands"]
 
 Data = Annotated[
     str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")
@@ -29,8 +29,8 @@ _Datasets = Annotated[str, typer.Option(help="Names, separated by commas.")]
 _Models = Annotated[
     str,
     typer.Option(
-        help="Names, separated by commas; 'all', 'methods', 'peers' or 'ablations' for a group. A method may "
-        "have parameters: 'HeMLGOP n_min=20 epochs=[5,5]'."
+        help="Names, separated by commas; 'methods' or 'ablations' for a group. A method may have "
+        "parameters: 'HeMLGOP n_min=20 epochs=[5,5]'."
     ),
 ]
 _Out = Annotated[Path, typer.Option(help="Folder for the results; a study that was interrupted goes on.")]
@@ -48,7 +48,7 @@ _Protocol = Annotated[
 _Inner = Annotated[
     bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
 ]
-_Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; what takes longer is shown so.")]
+Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; what takes longer is shown so.")]
 _Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores.")]
 
 
@@ -57,11 +57,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(
         "paper", help="Run the study of the HeMLGOP paper and put its published figures beside ours."
     )(_study_command("methods", "results", "paper", "inner"))
-    app.command(
-        "peers",
-        help="Compare with what people use today: linear models, SVM, forest, boosting, multilayer "
-        "perceptrons.",
-    )(_study_command("HeMLGOP,HeMLRN,PMLP,peers", "results-peers", "splits", "none"))
     app.command(
         "ablations",
         help="Change one thing of HeMLGOP at a time: draws, weights, tuning, blocks, heterogeneity.",
@@ -82,7 +77,7 @@ def _study_command(
         splits: _Splits = None,
         select: _Select = default_select,
         inner: _Inner = False,
-        budget: _Budget = "10m",
+        budget: Budget = "10m",
         device: Device = "auto",
         jobs: _Jobs = -1,
         as_json: options.TablesJson = False,

@@ -3,7 +3,8 @@
 A file is written beside its place, flushed to the disk, and moved there when it is complete; then the folder
 is flushed, so that the move survives a loss of power. Whatever goes wrong before the move, such as a full
 disk or an interruption, the old file stays as it was and no other file is left behind. Everything that this
-package saves is saved by `write_atomically` or, where several files belong together, by `write_together`.
+package saves is saved by `write_atomically` or, where several files belong together, by `write_together`; a
+file to which several processes add lines is written by `append_line`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["check_suffix", "check_writable", "write_atomically", "write_together"]
+__all__ = ["append_line", "check_suffix", "check_writable", "write_atomically", "write_together"]
 
 #: What a file is to hold, as a whole or piece by piece.
 Content = bytes | Iterable[bytes]
@@ -64,6 +65,30 @@ def write_together(contents: Mapping[str | os.PathLike[str], Content]) -> None:
     for folder in {target.parent for target in targets}:
         with _named(next(target for target in targets if target.parent == folder)):
             _flush_folder(folder)
+
+
+def append_line(path: str | os.PathLike[str], line: bytes) -> None:
+    """Add a line to the end of a file, which is made if there is none, and flush it to the disk.
+
+    Lines that processes add at the same time do not mix. A full disk or a loss of power can leave an
+    incomplete line at the end; the next line then begins on a new one, so that no other line is lost.
+    """
+    target = _real(path)
+    with _named(target):
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        handle = os.open(target, flags, 0o666)
+        try:
+            size = os.lseek(handle, 0, os.SEEK_END)
+            whole = True
+            if size:
+                os.lseek(handle, size - 1, os.SEEK_SET)
+                whole = os.read(handle, 1) == b"\n"
+            content = (b"" if whole else b"\n") + line + b"\n"
+            if os.write(handle, content) != len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_suffix(path: str | os.PathLike[str], suffix: str, what: str) -> None:

@@ -92,8 +92,9 @@ def scatter(
     log_x: bool = False,
     diagonal: bool = False,
     limits: tuple[float, ...] = (),
+    labelled: bool = False,
 ) -> str:
-    """Points by series; those that are not finite are left out.
+    """Points by series; those that are not finite are left out. ``labelled`` writes labels beside them.
 
     ``diagonal`` gives both axes the same range, with ``limits`` in it, and draws the line of equal values.
     """
@@ -108,7 +109,23 @@ def scatter(
         for p in points
         if x.holds(p.x) and y.holds(p.y)
     ]
-    return _chart([*_frame(x, y, x_label, y_label), *equal, *marks], colours)
+    names = _labels(points, x, y) if labelled else []
+    return _chart([*_frame(x, y, x_label, y_label), *equal, *marks, *names], colours)
+
+
+def _labels(points: Sequence[Point], x: _Axis, y: _Axis) -> list[str]:
+    """The labels of points, on the side with more room, each below those that it would cover."""
+    placed: list[tuple[float, float, float]] = []  # left, right, baseline
+    texts = []
+    for point in sorted((p for p in points if x.holds(p.x) and y.holds(p.y)), key=lambda p: -p.y):
+        at, below, length = x.at(point.x), y.at(point.y) + 4, 6.0 * len(point.label)
+        right = at + 9 + length <= _WIDTH
+        left = at + 9 if right else at - 9 - length
+        while any(left < b and left + length > a and abs(below - c) < 12 for a, b, c in placed):
+            below += 2
+        placed.append((left, left + length, below))
+        texts.append(text(at + 9 if right else at - 9, below, point.label, "start" if right else "end"))
+    return texts
 
 
 def _diagonal(x: _Axis, y: _Axis) -> list[str]:

@@ -22,10 +22,10 @@ from sklearn.utils import Bunch
 from opgrow.rows.tables import Table, TableEncoder, infer_task, read_table
 from opgrow.rows.tables.files import read_npz
 
-__all__ = ["available", "load"]
+__all__ = ["BUNDLED", "available", "in_folder", "load", "load_table"]
 
 HOME_VARIABLE = "OPGROW_DATA"
-ENDINGS = (".csv", ".npz")
+ENDINGS = (".csv.gz", ".csv", ".npz")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[str]:
     >>> available()[:8]
     ['digits', 'breast_cancer', 'wine', 'iris', 'diabetes', 'pima', 'cmc', 'yeast']
     """
-    local = {path.stem for path in _local_files(data_home)}
+    local = {_name_of(path) for path in _local_files(data_home)}
     names = [*_BUNDLED, *_OPENML]
     return names + sorted(local.difference(names))
 
@@ -127,7 +127,8 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     name : str or path-like
         - digits, breast_cancer, wine, iris, diabetes: come with scikit-learn.
         - pima, cmc, yeast: from a local file if there is one, otherwise from OpenML.
-        - NAME of any ``NAME.csv`` or ``NAME.npz`` in ``data_home`` or a folder directly in it.
+        - NAME of any ``NAME.csv``, ``NAME.csv.gz`` or ``NAME.npz`` in ``data_home`` or a folder directly in
+          it.
         - A path to a table file that `opgrow.data.read_table` reads.
 
         The target of a table is its column ``target``, or else its last one.
@@ -159,22 +160,77 @@ def load(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None 
     >>> iris.data.shape, iris.task, iris.target_names
     ((150, 4), 'classification', ['setosa', 'versicolor', 'virginica'])
     """
+    text, found = _found(name, data_home)
+    if isinstance(found, _Bundled):
+        return _from_sklearn(found)
+    if found is None:
+        return _encoded(_from_openml(text, data_home))
+    bunch = _from_file(found, _OPENML.get(text))
+    return _encoded(bunch) if "table" in bunch else bunch
+
+
+def load_table(name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """Load a data set as it is, with its text and its gaps: for encoders that may see training rows only.
+
+    Parameters
+    ----------
+    name, data_home
+        As for `load`.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``table``, a `opgrow.data.Table`, or a float32 matrix where the source is one (NPZ files, and the data
+        sets of scikit-learn); ``target``, ``target_names``, ``task`` and ``DESCR`` as of `load`.
+
+    Examples
+    --------
+    >>> load_table("iris").table.shape
+    (150, 4)
+    """
+    text, found = _found(name, data_home)
+    if isinstance(found, _Bundled):
+        bunch = _from_sklearn(found)
+    elif found is None:
+        bunch = _from_openml(text, data_home)
+    else:
+        bunch = _from_file(found, _OPENML.get(text))
+    table = bunch["table"] if "table" in bunch else bunch["data"]
+    return Bunch(table=table, **{key: bunch[key] for key in ("target", "target_names", "task", "DESCR")})
+
+
+#: Names of the data sets that come with scikit-learn.
+BUNDLED = tuple(_BUNDLED)
+
+
+def in_folder(folder: str, data_home: str | os.PathLike[str] | None = None) -> list[str]:
+    """Names of the data sets in a folder directly in ``data_home``; an empty name means all folders."""
+    files = _local_files(data_home)
+    return sorted({_name_of(path) for path in files if not folder or path.parent.name == folder})
+
+
+def _found(
+    name: str | os.PathLike[str], data_home: str | os.PathLike[str] | None
+) -> tuple[str, _Bundled | Path | None]:
+    """The name as text, and where its data set is: in scikit-learn, in a file, or (None) at OpenML."""
     text = os.fspath(name)
     if not isinstance(text, str):
         raise TypeError(f"The name of a data set is text, got {name!r}.")
     if text in _BUNDLED:
-        return _from_sklearn(_BUNDLED[text])
+        return text, _BUNDLED[text]
     if text.lower().endswith((".csv", ".csv.gz", ".npz", ".parquet")):
-        return _from_file(Path(text).expanduser())
-    path = next((path for path in _local_files(data_home) if path.stem == text), None)
-    if text in _OPENML:
-        return _from_openml(text, data_home) if path is None else _from_file(path, _OPENML[text])
-    if path is None:
+        return text, Path(text).expanduser()
+    path = next((path for path in _local_files(data_home) if _name_of(path) == text), None)
+    if path is None and text not in _OPENML:
         raise ValueError(
             f"There is no data set {text!r}: expected {', '.join(available(data_home))}, "
             f"a NAME.csv or NAME.npz in data_home or ${HOME_VARIABLE}, or a path to such a file."
         )
-    return _from_file(path)
+    return text, path
+
+
+def _name_of(path: Path) -> str:
+    return next(path.name.removesuffix(ending) for ending in ENDINGS if path.name.endswith(ending))
 
 
 def _homes(data_home: str | os.PathLike[str] | None) -> list[Path]:
@@ -188,7 +244,7 @@ def _local_files(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
         if home.is_dir():
             folders = [home, *sorted(path for path in home.iterdir() if path.is_dir())]
             for folder in folders:
-                yield from sorted(path for path in folder.iterdir() if path.suffix in ENDINGS)
+                yield from sorted(path for path in folder.iterdir() if path.name.endswith(ENDINGS))
 
 
 def _from_sklearn(bundled: _Bundled) -> Bunch:
@@ -245,15 +301,16 @@ def _from_table(
         raise ValueError(f"{owner} has a single column: expected features and a target.")
     task = infer_task(values)
     target, target_names = _encode_target(values, task, class_names, owner)
+    return Bunch(table=features, target=target, target_names=target_names, task=task, DESCR=about)
+
+
+def _encoded(bunch: Bunch) -> Bunch:
+    """A data set with its table as a matrix."""
     encoder = TableEncoder()
-    return Bunch(
-        data=encoder.fit_transform(features),
-        target=target,
-        feature_names=encoder.get_feature_names_out().tolist(),
-        target_names=target_names,
-        task=task,
-        DESCR=about,
-    )
+    data = encoder.fit_transform(bunch["table"])
+    names = encoder.get_feature_names_out().tolist()
+    rest = {key: bunch[key] for key in ("target", "target_names", "task", "DESCR")}
+    return Bunch(data=data, feature_names=names, **rest)
 
 
 def _encode_target(

@@ -1,0 +1,172 @@
+"""The study of peers: which runs there are, which are still to be done, and their lines."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...common.version import __version__
+from ..runs import DONE, FAILED, OVER_BUDGET
+from .processes import Request, run_all
+from .results import Key, Line, Results
+
+__all__ = ["PeerStudy", "TimeLeft", "run_study"]
+
+
+@dataclass(frozen=True)
+class PeerStudy:
+    """What to run.
+
+    Attributes
+    ----------
+    tables, models : names
+    file : the results, one line a run
+    n_splits : splits of each table
+    data_home : folder with tables, or None
+    max_rows : training rows at most, or None
+    budget : seconds for a run, or None
+    n_jobs : processes at a time
+    again : models to run again though they have lines; "failed" means every run that failed
+    """
+
+    tables: Sequence[str]
+    models: Sequence[str]
+    file: Path
+    n_splits: int = 3
+    data_home: str | None = None
+    max_rows: int | None = None
+    budget: float | None = None
+    n_jobs: int = 1
+    again: Sequence[str] = ()
+
+    def requests(self) -> list[Request]:
+        """All runs, split by split, so that an interrupted study has all tables and models first."""
+        home = None if self.data_home is None else str(Path(self.data_home).expanduser().resolve())
+        return [
+            Request(table, split, model, self.max_rows, home)
+            for split in range(self.n_splits)
+            for table in self.tables
+            for model in self.models
+        ]
+
+    def to_run(self, known: dict[Key, Line]) -> list[Request]:
+        """The runs without a line, those to run again, and those that have more time now."""
+        for line in known.values():
+            if line.get("max_rows") != self.max_rows:
+                found = line.get("max_rows", "no limit")
+                raise ValueError(
+                    f"{str(self.file)!r} holds runs with other training rows (--max-rows: {found}); name "
+                    "another folder by --out"
+                )
+        return [
+            request
+            for request in self.requests()
+            if self._is_wanted(known.get((request.table, request.split, request.model)))
+        ]
+
+    def _is_wanted(self, line: Line | None) -> bool:
+        if line is None or line["model"] in self.again:
+            return True
+        if line["status"] == OVER_BUDGET:
+            return self.budget is None or self.budget > line.get("budget", 0.0)
+        return line["status"] == FAILED and "failed" in self.again
+
+
+def run_study(study: PeerStudy, on_finished: Callable[[Line, int, int], None]) -> None:
+    """Run what has no line yet, and write a line for each run as soon as it ends.
+
+    ``on_finished`` hears of the line, how many runs have ended now, and how many there are to do.
+    """
+    results = Results(study.file)
+    requests = study.to_run(results.lines())
+    for number, (request, result) in enumerate(run_all(requests, study.n_jobs, study.budget), 1):
+        line = line_of(request, result, study.budget)
+        results.add(line)
+        on_finished(line, number, len(requests))
+
+
+def line_of(request: Request, result: dict[str, Any], budget: float | None) -> Line:
+    """The line of a run: what it was, where it ran, and what came of it."""
+    limit = [] if request.max_rows is None else ["--max-rows", str(request.max_rows)]
+    data = [] if request.data is None else ["--data", "DIR"]
+    what = ["--tables", request.table, "--models", request.model, "--splits", str(request.split + 1), *limit]
+    finite = {k: v for k, v in result.items() if not isinstance(v, float) or np.isfinite(v)}
+    if result["status"] == DONE and not {"accuracy", "nrmse"} & finite.keys():
+        finite |= {"status": FAILED, "message": "predictions are not finite"}
+    return {
+        "commit": _commit(),
+        "machine": _machine(),
+        "command": f"opgrow bench peers {shlex.join([*data, *what])}",
+        "table": request.table,
+        "split": request.split,
+        "max_rows": request.max_rows,
+        "model": request.model,
+        "seed": request.split,
+        "budget": budget,
+        **finite,
+    }
+
+
+@lru_cache(maxsize=1)
+def _commit() -> str:
+    """The commit that the package runs from, or its version where git does not know the package."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        subprocess.run([*git, "ls-files", "--error-unmatch", __file__], capture_output=True, check=True)
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, check=True, text=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return f"version {__version__}"
+    return head.stdout.strip()
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+class TimeLeft:
+    """How long the rest will take: runs of a model take as long as those of it that are known.
+
+    Parameters
+    ----------
+    known : lines of earlier runs
+    waiting : models of the runs that are left
+    n_jobs : runs at a time
+    """
+
+    def __init__(self, known: Iterable[Line], waiting: Iterable[str], n_jobs: int) -> None:
+        self._seconds: dict[str, list[float]] = {}
+        self._waiting, self._n_jobs = list(waiting), n_jobs
+        for line in known:
+            self._note(line)
+
+    def _note(self, line: Line) -> None:
+        over = line["status"] == OVER_BUDGET
+        spent = (
+            line.get("budget", 0.0)
+            if over
+            else line.get("fit_seconds", 0.0) + line.get("predict_seconds", 0.0)
+        )
+        self._seconds.setdefault(line["model"], []).append(2.0 + spent)  # a process starts in about 2 s
+
+    def after(self, line: Line) -> float:
+        """Seconds left, now that another run has ended."""
+        self._note(line)
+        self._waiting.remove(line["model"])
+        means = {model: float(np.mean(seconds)) for model, seconds in self._seconds.items()}
+        other = float(np.mean(list(means.values())))
+        return sum(means.get(model, other) for model in self._waiting) / self._n_jobs
