@@ -27,7 +27,7 @@ class CalibrationFunctions(Functions):
         return out
 
     def temperature(self, outputs: np.ndarray, target: np.ndarray, weight: np.ndarray) -> float:
-        """The factor, within e^-1 and e^4, for outputs (N, C) that makes their cross-entropy least."""
+        """The factor, within e^-4 and e^4, for outputs (N, C) that makes their cross-entropy least."""
         check("outputs", outputs, (None, None))
         check("target", target, outputs.shape)
         check("weight", weight, (len(outputs),))

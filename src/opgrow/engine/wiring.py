@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Members", "Span", "Widths", "block_spans", "check_members", "head_spans", "joined"]
+__all__ = [
+    "Members",
+    "Span",
+    "Widths",
+    "block_spans",
+    "check_members",
+    "head_spans",
+    "joined",
+    "member_widths",
+]
 
 #: Of each network of an average, the number of blocks in each of its layers.
 Members = tuple[tuple[int, ...], ...]
@@ -60,6 +69,11 @@ def head_spans(widths: Widths, members: Members | None, broad: bool) -> list[Spa
         return joined([own[-1] for own in _own_spans(widths, members)])
     whole = [Span(layer, 0, sum(blocks)) for layer, blocks in enumerate(widths)]
     return whole if broad else whole[-1:]
+
+
+def member_widths(widths: Widths, members: Members) -> list[int]:
+    """How many features of each network of an average the head sees, in the order of its weights."""
+    return [own[-1].stop - own[-1].start for own in _own_spans(widths, members)]
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:

@@ -21,6 +21,7 @@ from ..growth.model import GrownModel
 from ..growth.settings import GrowthSettings
 from ..network import Network
 from ..rows.problem import Problem
+from .intervals import Intervals
 from .listeners.base import Callback
 
 __all__ = ["GrowingEstimator", "NetworkSize", "Settings"]
@@ -58,6 +59,8 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
     callbacks: Sequence[Callback] | None
     verbose: int
     random_state: int | np.random.RandomState | None
+    #: What is known of the errors of a regressor.
+    intervals_: Intervals | None = None
 
     # --- answered by each family ---
 

@@ -22,9 +22,9 @@ from .fit.fitting import Fit
 from .fit.inputs import EvalSet, check_eval_set, check_rows
 from .fit.source_data import SourceData
 from .fit.sources import as_source, targets_of
+from .outputs import network_outputs
 from .parameter_groups import ClassParameters, MachineParameters, RowParameters
 from .parameters import check_common, class_weights
-from .prediction import network_outputs
 from .publishing import PublishingEstimator
 
 __all__ = ["GrowingClassifier"]

@@ -78,8 +78,9 @@ PARAMETERS = {
         Bound on the norm of each neuron's weights.""",
     "optimizer": """"adam" or callable
         A callable takes parameter groups and returns a torch optimiser.""",
-    "fine_tune_epochs, fine_tune_learning_rate": """int and float
-        Final tuning of the whole network, kept only if the score improves; 0 epochs turn it off.""",
+    "fine_tune_epochs, fine_tune_learning_rate, fine_tune_schedule": """int, float, {"constant", "cosine"}
+        Final tuning of the whole network, kept only if the score improves; 0 epochs turn it off. The learning
+        rate is constant, and given up after ``patience`` epochs, or falls to 0 along a cosine.""",
     "validation_fraction": """float
         Part of the training data that only scores; 0 scores on the training data, and so does a part
         of fewer than 8 rows.""",

@@ -52,6 +52,7 @@ class TuningParameters:
     optimizer: Optimizer = "adam"
     fine_tune_epochs: int = 200
     fine_tune_learning_rate: float = 5e-5
+    fine_tune_schedule: str = "constant"
 
 
 @declares_parameters

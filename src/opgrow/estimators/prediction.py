@@ -9,25 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..growth.devices import prediction_device
-from ..network import Network
 from ..rows.chunks.sources import Source
 from .base import GrowingEstimator, Settings
 from .fit.inputs import check_inputs
 from .fit.sources import chunks_for
+from .outputs import network_outputs
 from .outside import FarRows, values_outside
 
-__all__ = ["PredictingEstimator", "network_outputs"]
-
-
-def network_outputs(network: Network, x: np.ndarray, device: str) -> np.ndarray:
-    """Outputs of a network, on the device that the parameter ``device`` names if it is there."""
-    chosen = prediction_device(device, x.size)
-    if chosen == "cpu":
-        return network.outputs(x)
-    from ..network.torch import outputs_on
-
-    return outputs_on(network, x, chosen)
+__all__ = ["PredictingEstimator"]
 
 
 class PredictingEstimator(GrowingEstimator[Settings]):

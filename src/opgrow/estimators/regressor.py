@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from ..common.checks import check_number
 from ..common.team import current
 from ..network import Network
 from ..rows.chunks.sources import Source
@@ -21,9 +22,9 @@ from .fit.fitting import Fit
 from .fit.inputs import EvalSet, check_eval_set, check_rows
 from .fit.source_data import SourceData
 from .fit.sources import as_source, targets_of
+from .outputs import network_outputs
 from .parameter_groups import MachineParameters, RowParameters
 from .parameters import check_common
-from .prediction import network_outputs
 from .publishing import PublishingEstimator
 
 __all__ = ["GrowingRegressor"]
@@ -100,6 +101,46 @@ class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, Publish
         """Predicted targets, of the shape that y had in `fit`."""
         outputs = self._outputs(X).astype(np.float64)
         return outputs[:, 0] if self.single_target_ else outputs
+
+    def predict_interval(self, X: ArrayLike | Source, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds between which the targets of a share of all rows should lie.
+
+        They are wider where the networks of an average disagree. How wide they have to be is known from the
+        validation rows, which each network predicts without having learned from them; so they hold for
+        rows that resemble the training rows, on average over all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a source
+        coverage : float, default=0.9
+            The share of rows, above 0 and below 1.
+
+        Returns
+        -------
+        low, high : arrays of the shape that y had in `fit`
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from opgrow import HeMLRNRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = HeMLRNRegressor(random_state=0).fit(X[:300], y[:300])
+        >>> low, high = model.predict_interval(X[300:], coverage=0.8)
+        >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
+        True
+        """
+        check_number("coverage", coverage, 1e-6, 1 - 1e-6)
+        outputs = self._outputs(X).astype(np.float64)
+        intervals = self.intervals_
+        if intervals is None:
+            raise ValueError(
+                f"this {type(self).__name__} knows nothing of its errors, as no rows validated it: fit it "
+                "again with a validation_fraction above 0 or an eval_set"
+            )
+        chunks = self._chunks(X)
+        half = np.concatenate([intervals.half_widths(self.network_, x, coverage) for x in chunks])
+        low, high = outputs - half, outputs + half
+        return (low[:, 0], high[:, 0]) if self.single_target_ else (low, high)
 
     def score(
         self,

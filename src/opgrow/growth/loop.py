@@ -24,7 +24,7 @@ from ..rows.problem import Problem
 from ..training.candidates import Candidates
 from ..training.draft import Draft
 from ..training.schedule import Epoch, Outcome
-from ..training.scores import Score
+from ..training.scores import Score, nothing_left
 from ..training.settings import TuningSettings
 from ..training.train import Training
 from .checkpoints import Journal
@@ -190,7 +190,9 @@ class Growth(ABC):
     def enough(self, score: Score) -> bool:
         """Whether a score is so good that the growth ends."""
         target = self.settings.target
-        return score.perfect or (target is not None and score.reaches(target))
+        return nothing_left(self.settings.criterion, score.value) or (
+            target is not None and score.reaches(target)
+        )
 
     # --- what methods ask ---
 
@@ -279,9 +281,10 @@ class Growth(ABC):
     def _fine_tune(self) -> None:
         """Tune everything at once; kept only if the score improves."""
         settings = self.fine_tuning()
-        if not sum(settings.epochs) or self.stopped is not None:
-            return
         assert self.score is not None
+        over = self.stopped is not None or nothing_left(self.settings.criterion, self.score.value)
+        if over or not sum(settings.epochs):
+            return
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
         clock = self.journal.clock()
         network = self._network(self.layers, self.head)

@@ -12,10 +12,11 @@ from copy import deepcopy
 
 import numpy as np
 
+from ..engine.native import native
 from .blocks import Layer, Linear
 from .network import Network
 
-__all__ = ["average", "fold_rows", "rows_between"]
+__all__ = ["average", "fold_rows", "member_outputs", "rows_between"]
 
 
 def fold_rows(
@@ -71,12 +72,29 @@ def average(networks: Sequence[Network]) -> Network:
         Layer([deepcopy(block) for n in networks if level < len(n.layers) for block in n.layers[level]])
         for level in range(depth)
     ]
-    # In one layer it makes no difference whose a block is: all of them read the inputs.
-    merged = Network(
-        networks[0].n_inputs, networks[0].n_outputs, layers, members=members if depth > 1 else None
-    )
+    merged = Network(networks[0].n_inputs, networks[0].n_outputs, layers, members=members)
     heads = [network.head for network in networks]
     assert isinstance(merged.head, Linear)
     merged.head.weight[:] = np.concatenate([head.weight.astype(np.float64) for head in heads]) / len(heads)
     merged.head.bias[:] = np.mean([head.bias for head in heads], axis=0, dtype=np.float64)
     return merged
+
+
+def member_outputs(network: Network, biases: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """What each network of an average says of rows (n, inputs): (networks, n, outputs) in float64.
+
+    ``biases`` (networks, outputs) are those of their heads, of which the average has but the mean. Constants
+    of the outputs are applied, limits are not.
+    """
+    assert network.members is not None
+    assert isinstance(network.head, Linear)
+    features, weight = network.features(x), network.head.weight.astype(np.float64)
+    outputs, start = np.empty((len(biases), len(x), network.n_outputs)), 0
+    for number, width in enumerate(network.member_widths()):
+        part = slice(start, start + width)
+        outputs[number] = native().multiply(features[:, part].astype(np.float64), weight[part] * len(biases))
+        start += width
+    outputs += biases[:, None]
+    if network.output_mean is None or network.output_scale is None:
+        return outputs
+    return outputs * network.output_scale + network.output_mean

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..engine.wiring import Members, Span, block_spans, check_members, head_spans
+from ..engine.wiring import Members, Span, block_spans, check_members, head_spans, member_widths
 from ..operators import OperatorSet
 from .blocks import Block, Head, Layer, Linear, check_sizes
 
@@ -75,6 +75,11 @@ class Structure:
     def head_spans(self) -> list[Span]:
         """What the head sees of the layers, in the order of its weights."""
         return head_spans(self._block_widths(), self.members, self.broad)
+
+    def member_widths(self) -> list[int]:
+        """How many features of each network of an average the head sees, in the order of its weights."""
+        assert self.members is not None
+        return member_widths(self._block_widths(), self.members)
 
     def _block_widths(self) -> list[list[int]]:
         return [[block.n_neurons for block in layer] for layer in self.layers]

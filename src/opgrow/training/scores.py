@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = [
     "Score",
     "calibration_error",
     "evaluate",
+    "nothing_left",
     "probabilities",
     "reliability",
     "row_losses",
@@ -35,6 +36,9 @@ __all__ = [
 Loss = str | Callable[["Tensor", "Tensor"], "Tensor"]
 #: Criteria, and whether more is better.
 CRITERIA = {"accuracy": True, "brier": False, "loss": False}
+#: Below these scores nothing is left to gain: a Brier score of 1e-4 is a doubt of less than one percent, and
+#: the targets of regression have a variance of 1.
+_NEGLIGIBLE = {"brier": 1e-4, "loss": 1e-6}
 
 
 @dataclass(frozen=True)
@@ -68,13 +72,14 @@ class Score:
             return np.inf if gain > 0 else 0.0
         return gain / abs(other.value)
 
-    @property
-    def perfect(self) -> bool:
-        return self.value == 1.0 if self.higher_is_better else self.value == 0.0
-
     def reaches(self, target: float) -> bool:
         """Whether this score is at least as good as a value of its criterion."""
         return self.value >= target if self.higher_is_better else self.value <= target
+
+
+def nothing_left(criterion: str, value: Any) -> Any:
+    """Whether scores, a number or an array, are so good that nothing is left to gain."""
+    return value >= 1.0 if CRITERIA[criterion] else value <= _NEGLIGIBLE[criterion]
 
 
 def row_losses(loss: Loss, outputs: Tensor, target: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,13 +15,24 @@ from .scores import Loss
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ADAM_EPSILON", "LOSS_CODES", "Optimizer", "TuningSettings", "batch_bounds", "is_plain"]
+__all__ = [
+    "ADAM_EPSILON",
+    "LOSS_CODES",
+    "SCHEDULES",
+    "Optimizer",
+    "TuningSettings",
+    "batch_bounds",
+    "cosine",
+    "is_plain",
+]
 
 #: As in Keras, which the public implementation of the paper used.
 ADAM_EPSILON = 1e-7
 #: Losses as the engines in C and on GPUs know them.
 LOSS_CODES = {name: code for code, name in enumerate(LOSSES)}
 
+#: How the learning rate of the final tuning goes.
+SCHEDULES = ("constant", "cosine")
 #: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
 Optimizer = str | Callable[[Iterable[dict]], "torch.optim.Optimizer"]
 
@@ -48,7 +60,17 @@ class TuningSettings:
     @property
     def title(self) -> str:
         """What tells one tuning of a part from another, as the journal's titles have it."""
-        return f"epochs {list(self.epochs)}, dropout {self.dropout}"
+        stages = ", ".join(str(epochs) for epochs in self.epochs if epochs > 1) or len(self.epochs)
+        return f"epochs [{stages}], dropout {self.dropout}"
+
+
+def cosine(rate: float, epochs: int) -> tuple[float, ...]:
+    """A learning rate for each epoch, which falls from ``rate`` to 0 along half a wave of a cosine.
+
+    Each has six digits: libraries of other machines may compute others beyond those.
+    """
+    waves = (0.5 + 0.5 * math.cos(math.pi * (number + 0.5) / epochs) for number in range(epochs))
+    return tuple(float(f"{rate * wave:.6g}") for wave in waves)
 
 
 def is_plain(settings: TuningSettings) -> bool:

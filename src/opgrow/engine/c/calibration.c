@@ -74,10 +74,10 @@ double OG_NAME(og_temperature)(
     pack(weight, n_rows, 1, weights);
     /* The cost is convex in the factor: golden-section search, with one new cost in each step. */
     const double ratio = 0.6180339887498949;
-    double low = -1.0, high = 4.0, left = high - ratio * (high - low), right = low + ratio * (high - low);
+    double low = -4.0, high = 4.0, left = high - ratio * (high - low), right = low + ratio * (high - low);
     double at_left = cost(left, values, wanted, weights, tiles, n_classes);
     double at_right = cost(right, values, wanted, weights, tiles, n_classes);
-    for (int step = 0; step < 20; step++) {
+    for (int step = 0; step < 22; step++) {
         if (at_left < at_right) {
             high = right;
             right = left;

@@ -19,7 +19,7 @@ from ...common.checks import (
 )
 from ...common.team import current
 from ...training.scores import Loss
-from ...training.settings import Optimizer, TuningSettings
+from ...training.settings import SCHEDULES, Optimizer, TuningSettings, cosine
 
 __all__ = [
     "DecisionParameters",
@@ -53,6 +53,7 @@ class TuningParameters(DecisionParameters, Protocol):
     optimizer: Optimizer
     fine_tune_epochs: int
     fine_tune_learning_rate: float
+    fine_tune_schedule: str
 
 
 def loss_of(p: TuningParameters, classification: bool) -> Loss:
@@ -114,8 +115,11 @@ def fine_tuning_of(p: TuningParameters, tuning: TuningSettings) -> TuningSetting
     """Settings of the final tuning, from those of the others."""
     check_integer("fine_tune_epochs", p.fine_tune_epochs, 0)
     check_number("fine_tune_learning_rate", p.fine_tune_learning_rate, 0.0, 1e6)
-    rates, epochs = (float(p.fine_tune_learning_rate),), (int(p.fine_tune_epochs),)
-    return replace(tuning, learning_rates=rates, epochs=epochs)
+    check_choice("fine_tune_schedule", p.fine_tune_schedule, SCHEDULES)
+    rate, epochs = float(p.fine_tune_learning_rate), int(p.fine_tune_epochs)
+    if p.fine_tune_schedule == "cosine":
+        return replace(tuning, learning_rates=cosine(rate, epochs), epochs=(1,) * epochs)
+    return replace(tuning, learning_rates=(rate,), epochs=(epochs,))
 
 
 def sized_of(p: TuningParameters, n_rows: int) -> dict[str, Any]:

@@ -128,6 +128,8 @@ def save(
         description["target"] = str(target)
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
     tensors = to_tensors(estimator.network_)
+    if estimator.intervals_ is not None:
+        tensors |= estimator.intervals_.tensors()
     if estimator.sample_ is not None:
         tensors["sample"] = np.ascontiguousarray(estimator.sample_)
     write_atomically(path, packed(text, tensors))

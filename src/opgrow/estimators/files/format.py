@@ -5,7 +5,7 @@ blocks, because an object takes many times as much memory and time as its few nu
 
 Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is;
 format 3 ends with a checksum (`opgrow.common.checksums`) and adds the bound of the inputs, what was seen in
-training and a sample of it; format 4 says of an average of deep networks which blocks are whose.
+training and a sample of it; format 4 says of an average which blocks are whose, and how far a regressor errs.
 """
 
 from __future__ import annotations

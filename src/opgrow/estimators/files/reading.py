@@ -24,6 +24,7 @@ from ...network.tensors import from_tensors
 from ...operators import OperatorSet
 from ...training.scores import Score
 from ..base import GrowingEstimator
+from ..intervals import Intervals
 from .format import (
     LABEL_KINDS,
     LABEL_TYPES,
@@ -75,7 +76,7 @@ def parse(text: str) -> dict[str, Any]:
     )
     require(version < SEALED or is_sealed(text), "it has no checksum, and is damaged or was edited")
     if version < 4:
-        record.update(members=None)
+        record.update(members=None, intervals=None)
     if version < 3:
         record.update(input_bound=None, ranges=False, sample_rows=0)
     if version == 1:
@@ -125,6 +126,9 @@ def restore(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> GrowingEs
     estimator.history_ = [_step(step) for step in of_type(record, "history", list)]
     sample = tensors.pop("sample", None)
     estimator.sample_ = None if sample is None else np.array(sample, sample.dtype.newbyteorder("="))
+    intervals = record["intervals"]
+    if intervals is not None:
+        estimator.intervals_ = Intervals.from_tensors(intervals["rows"], tensors)
     estimator.network_ = _network(record, tensors)
     return estimator
 

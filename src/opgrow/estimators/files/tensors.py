@@ -11,6 +11,7 @@ from typing import Any
 
 from ...engine.wiring import Members, block_spans, check_members, head_spans
 from ...network import NORMALIZATIONS
+from ..intervals import N_SCORES
 from .format import (
     check_number_of_blocks,
     check_registered,
@@ -43,7 +44,7 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
         if name.endswith("num_batches_tracked"):
             suits = dtype == "I64"
         else:
-            free = name == "sample" or name.startswith(("input_", "output_"))
+            free = name == "sample" or name.startswith(("input_", "intervals.", "output_"))
             suits = dtype in _FLOATING and (free or dtype == precision)
         require(suits, f"tensor {name!r} has the data type {dtype}")
 
@@ -87,8 +88,30 @@ def _data_shapes(record: dict[str, Any]) -> dict[str, _Shape]:
         shapes |= {"input_low": (n_inputs,), "input_high": (n_inputs,)}
         if not classifies(record):
             shapes |= {"output_low": (n_outputs,), "output_high": (n_outputs,)}
+    shapes |= _interval_shapes(record, n_outputs)
     n_rows = of_type(record, "sample_rows", int)
     return shapes | {"sample": (n_rows, n_inputs)} if n_rows else shapes
+
+
+def _interval_shapes(record: dict[str, Any], n_outputs: int) -> dict[str, _Shape]:
+    """Tensors that tell of the errors of a regressor."""
+    require("intervals" in record, "'intervals' is missing")
+    intervals = record["intervals"]
+    if intervals is None:
+        return {}
+    require(isinstance(intervals, dict) and not classifies(record), "'intervals' are those of a regressor")
+    require(size_of(intervals, "rows", "'intervals'") >= 1, "'intervals' are of no rows")
+    shapes: dict[str, _Shape] = {
+        "intervals.floor": (n_outputs,),
+        "intervals.scores": (n_outputs, N_SCORES),
+    }
+    n_networks = of_type(intervals, "networks", int)
+    if not n_networks:
+        return shapes
+    members = record.get("members")
+    fits = isinstance(members, list) and len(members) == n_networks
+    require(fits, f"'intervals' are of {n_networks} networks, which 'members' are not")
+    return shapes | {"intervals.biases": (n_networks, n_outputs)}
 
 
 def _block_shapes(block: dict[str, Any], prefix: str) -> dict[str, _Shape]:

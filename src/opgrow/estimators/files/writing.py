@@ -60,6 +60,7 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         "members": network.members,
         "input_bound": network.input_bound,
         "ranges": network.input_low is not None,
+        "intervals": _describe_intervals(estimator),
         "sample_rows": 0 if estimator.sample_ is None else len(estimator.sample_),
         "loss": estimator.loss_,
         "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
@@ -69,6 +70,13 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         else None,
         "history": [_describe_step(step) for step in estimator.history_],
     }
+
+
+def _describe_intervals(estimator: GrowingEstimator[Any]) -> dict[str, int] | None:
+    intervals = estimator.intervals_
+    if intervals is None:
+        return None
+    return {"rows": intervals.n_rows, "networks": 0 if intervals.biases is None else len(intervals.biases)}
 
 
 def _describe_block(block: Block) -> dict[str, Any]:

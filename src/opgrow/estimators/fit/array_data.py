@@ -16,6 +16,8 @@ from ...network.scaling import BOUND, SAMPLE_ROWS, Scaling, kept_sample, robust,
 from ...rows.preparation import merged, ranges, split_rows, standardized
 from ...rows.problem import Problem, place_of
 from ..base import GrowingEstimator
+from ..outputs import network_outputs
+from .calibration import HeldOut
 from .data import MIN_VALIDATION_ROWS, Constants, FitData
 
 __all__ = ["ArrayData", "divide_rows"]
@@ -56,7 +58,7 @@ class ArrayData(FitData):
         self.estimator, self.team = estimator, current()
         self.x, self.target, self.weight, self.validation = x, target, weight, validation
         self.n_features, self.n_targets, self.single_target = x.shape[1], target.shape[1], True
-        self.classification = labels is not None
+        self.classification, self.same_rows_validate = labels is not None, validation is not None
         self.classes: np.ndarray | None = None
         self.codes: np.ndarray | None = None
         if labels is not None:
@@ -140,6 +142,18 @@ class ArrayData(FitData):
             validation = self._prepared(_Chosen(self.x, rest, self.target[rest], self.weight[rest]))
         train = _Chosen(self.x, most, _taken(self.target, most), _taken(self.weight, most))
         return self._prepared(train, validation)
+
+    def held_out(self, network: Network, number: int) -> HeldOut | None:
+        rest = self.divisions[number][1]
+        if self.validation is not None:
+            x, target = self.validation
+            weight = np.ones(len(x))
+        elif rest is not None:
+            x, target, weight = self.x[rest], self.target[rest], self.weight[rest]
+        else:
+            return None
+        self.finish(network)
+        return HeldOut(x, network_outputs(network, x, self.estimator.device), target, weight)
 
     def distilled(self, teacher: Network, loss: str) -> Problem:
         """All rows, with what the teacher predicts for them as targets; validated between the rows."""

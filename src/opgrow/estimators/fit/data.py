@@ -13,6 +13,7 @@ from ...network import Network
 from ...network.scaling import Ranges, Scaling
 from ...rows.problem import Problem
 from ..base import GrowingEstimator
+from .calibration import HeldOut
 
 __all__ = ["MIN_VALIDATION_ROWS", "Constants", "FitData", "check_classes"]
 
@@ -42,6 +43,7 @@ class FitData(ABC):
     classes : labels of the classes, sorted; None for regression, or while they are not known
     classification : whether the targets are classes
     single_target : whether y has one dimension
+    same_rows_validate : whether the same rows validate all networks
     kind : by which checkpoints tell rows in memory from rows in chunks
     constants : what the network has to know of the data, once the rows are divided
     sample : a few of the training rows, by which exports measure themselves, from then on
@@ -52,6 +54,7 @@ class FitData(ABC):
     classification: bool
     classes: np.ndarray | None
     single_target: bool
+    same_rows_validate: bool
     kind: ClassVar[str]
     constants: Constants
     sample: np.ndarray
@@ -79,6 +82,10 @@ class FitData(ABC):
     @abstractmethod
     def problem(self, number: int) -> Problem:
         """The problem of one network, from 0."""
+
+    @abstractmethod
+    def held_out(self, network: Network, number: int) -> HeldOut | None:
+        """What the network of a number says of rows that it has not learned from; None without such rows."""
 
     @abstractmethod
     def distilled(self, teacher: Network, loss: str) -> Problem:

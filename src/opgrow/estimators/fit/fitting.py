@@ -25,12 +25,14 @@ from ...growth.engine import Engine
 from ...growth.events import FitFinished, FitStarted, GrowthStep
 from ...growth.loop import Growth
 from ...growth.settings import GrowthSettings
-from ...network import Network
+from ...network import Linear, Network
 from ...network.average import average
 from ...rows.problem import Problem
 from ..base import GrowingEstimator, NetworkSize
+from ..intervals import intervals_of
 from ..listeners.base import Callback, check_callbacks
 from ..listeners.budget import budgets
+from .calibration import HeldOut, calibrate, joined
 from .data import FitData
 from .side_by_side import Listeners, listening
 
@@ -86,9 +88,12 @@ class Fit:
             with listening(self._audience(), self.n_networks) as self.listeners:
                 self.listeners.hear_all(self._started())
                 n_at_once, members = self._members()
-                grown = list(filter(None, stream(members, n_at_once)))
-                network = self._taught(grown[0] if len(grown) == 1 else average(grown))
+                results = enumerate(stream(members, n_at_once))
+                grown = [(number, network) for number, network in results if network is not None]
+                average, held = self._joined(grown)
+                network = self._taught(average)
                 data.finish(network)
+                self._judge(network, grown if network is average else [], held)
                 self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
         estimator = self.estimator
         estimator.network_, estimator.loss_, estimator.sample_ = network, self.loss, data.sample
@@ -164,6 +169,27 @@ class Fit:
             network = growth.run()
             self._note(number, growth)
             return network
+
+    def _joined(self, grown: list[tuple[int, Network]]) -> tuple[Network, HeldOut | None]:
+        """The average of what has grown, as confident as rows say that were held out, and these rows."""
+        networks = [network for _, network in grown]
+        network = networks[0] if len(grown) == 1 else average(networks)
+        judged = [(0, network)] if self.data.same_rows_validate else grown
+        parts = [self.data.held_out(network, number) for number, network in judged]
+        held = joined([part for part in parts if part is not None], self.team)
+        logits = self.data.classification and self.loss != "mse"
+        if held is not None and logits and isinstance(network.head, Linear):
+            calibrate(network, held)
+        return network, held
+
+    def _judge(self, network: Network, grown: list[tuple[int, Network]], held: HeldOut | None) -> None:
+        """Tell a regressor how far its predictions may be wrong, as rows say that were held out."""
+        self.estimator.intervals_ = biases = None
+        if self.data.classification or held is None:
+            return
+        if len(grown) > 1:
+            biases = np.stack([one.head.bias for _, one in grown]).astype(np.float64)
+        self.estimator.intervals_ = intervals_of(network, biases, held)
 
     def _taught(self, teacher: Network) -> Network:
         """The student that takes a network's place, where the family asks for one; else the network."""

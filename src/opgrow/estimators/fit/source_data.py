@@ -24,6 +24,7 @@ from ...rows.chunks.survey import Division, HeldRows, survey
 from ...rows.problem import Problem
 from ..base import GrowingEstimator
 from ..families.presets import deepest
+from .calibration import HeldOut
 from .chunk_preparation import preparation_of
 from .data import MIN_VALIDATION_ROWS, Constants, FitData, check_classes
 from .inputs import check_eval_set
@@ -37,7 +38,7 @@ class SourceData(FitData):
 
     _preparation: Preparation
     _problem: Problem
-    kind = "chunks"
+    kind, same_rows_validate = "chunks", True
 
     def __init__(
         self, estimator: GrowingEstimator[Any], source: Source, eval_set: Any, classification: bool
@@ -141,6 +142,14 @@ class SourceData(FitData):
 
     def problem(self, number: int) -> Problem:
         return self._problem
+
+    def held_out(self, network: Network, number: int) -> HeldOut | None:
+        rows = self._problem.validation
+        if rows is None:
+            return None
+        shift, spread = self.constants.shift, self.constants.spread
+        outputs, target = (values * spread + shift for values in (network.outputs(rows.x), rows.target))
+        return HeldOut(rows.x, outputs, target, rows.weight)
 
     def distilled(self, teacher: Network, loss: str) -> Problem:
         raise ValueError("a network that is grown from a source has no student")

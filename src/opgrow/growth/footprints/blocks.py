@@ -16,6 +16,7 @@ __all__ = ["BlockFootprint"]
 class _Settings(Protocol):
     n_min: int
     n_step: int
+    step_share: float
     max_neurons: int
     max_layers: int
     sets: Sequence[OperatorSet]
@@ -48,8 +49,9 @@ class BlockFootprint(Footprint[object, _Settings]):
     def _widths(self) -> tuple[int, int, int]:
         """Neurons of a layer, of its first block and of a later one."""
         width = max(self.settings.max_neurons, 1)
-        first = min(self.settings.n_min, width)
-        return width, first, min(self.settings.n_step, max(width - first, 1))
+        first, share = min(self.settings.n_min, width), self.settings.step_share
+        later = max(self.settings.n_step, int(width * share / (1 + share)))  # of a layer that it fills
+        return width, first, min(later, max(width - first, 1))
 
     def _n_candidates(self) -> int:
         search = self.settings.search

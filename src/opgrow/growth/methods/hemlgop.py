@@ -48,7 +48,11 @@ class BlockMethod(Method):
 class BlockSettings(GrowthSettings):
     """Sizes and thresholds of blocks, and the settings of their search and tuning.
 
-    ``dropouts`` holds one value, or several of which the best on the first block is used throughout.
+    Attributes
+    ----------
+    n_min, n_step : neurons of a layer's first block, and at least of every further one
+    step_share : the part of its layer so far that a further block has, where that is more
+    dropouts : one value, or several of which the best on the first block is used throughout
     """
 
     sets: tuple[OperatorSet, ...]
@@ -56,9 +60,14 @@ class BlockSettings(GrowthSettings):
     tuning: TuningSettings
     n_min: int = 40
     n_step: int = 20
+    step_share: float = 0.0
     max_neurons: int = 200
     block_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
+
+    def next_block(self, width: int) -> int:
+        """Neurons of the next block of a layer that has so many."""
+        return max(self.n_step, int(width * self.step_share)) if width else self.n_min
 
     def with_threads(self, n_threads: int) -> Self:
         search = replace(self.search, n_threads=n_threads)
@@ -99,7 +108,7 @@ class BlockGrowth(Growth):
         sets: Sequence[OperatorSet] = settings.sets
         while True:
             width = sum(block.n_neurons for block in blocks)
-            size = min(settings.n_step if blocks else settings.n_min, settings.max_neurons - width)
+            size = min(settings.next_block(width), settings.max_neurons - width)
             if size <= 0 or (score is not None and self.enough(score)):
                 break
             n_parameters = partial(self._n_parameters, blocks, parts[0].n_inputs)
