@@ -21,6 +21,7 @@ from ..estimators import HeMLGOPClassifier, HeMLRNClassifier
 from ..operators import OperatorSet, library
 from ..report.charts import Point, scatter
 from ..rows.chunks import Source, from_arrays, from_parquet
+from .one_layer import block_steps, one_layer, phase_seconds
 from .speed import Row
 
 __all__ = ["StreamRow", "StreamRun", "figure", "generate", "measure_stream"]
@@ -63,24 +64,17 @@ class StreamRun:
         cls = HeMLGOPClassifier if tuned else HeMLRNClassifier
         return cls(
             preset=None,
-            n_min=self.n_neurons,
-            n_step=self.n_neurons,
-            max_neurons=3 * self.n_neurons,
-            max_layers=1,
+            **one_layer(self.n_neurons, self.n_neurons, n_blocks=3),
             operators=self.sets,
-            learning_rates=(0.01,),
             epochs=(1,),
-            dropout=0.0,
             batch_size=256,
             loss="mse",  # the closed-form head is the start as it is, without a temperature
             fine_tune_epochs=0,
             tune_perceptron=False,
-            block_threshold=-1e9,
             search_score="gcv",
             memory_limit=memory_limit,
             device="cpu",
             n_jobs=self.n_jobs,
-            random_state=0,
         )
 
 
@@ -164,9 +158,7 @@ def _measured(source: Source, x: np.ndarray, y: np.ndarray, run: StreamRun, tune
     in_memory.append(_seconds(partial(run.model(tuned, None).fit, x, y)))
     rate = source.n_rows / seconds
     rate_in_memory, busy_in_memory = len(x) / np.mean(in_memory, axis=0)
-    steps = [step for step in model.history_ if step.kind == "block"]
-    searching = sum(step.search_seconds for step in steps)
-    tuning = sum(step.tuning_seconds for step in steps)
+    searching, tuning = phase_seconds(block_steps(model.history_))
     size = source.n_rows * source.n_features * source.dtype.itemsize / 1e9
     name = "HeMLGOP, one epoch a block" if tuned else "HeMLRN"
     return StreamRow(

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from .. import distributed
 from ..distributed.launch import share_of
 from ..estimators import HeMLGOPClassifier
+from .one_layer import one_layer, phase_seconds
 
 __all__ = ["main"]
 
@@ -43,26 +44,20 @@ def main() -> None:
         rank, size = dist.get_rank(), dist.get_world_size()
         x, y = (part[share_of(options.rows, rank, size)] for part in _rows(options.rows, options.inputs))
         model = HeMLGOPClassifier(
-            n_min=40,
-            max_neurons=40,
-            max_layers=1,
+            **one_layer(40, 20, n_blocks=1),
             n_estimators=1,
-            learning_rates=(0.01,),
             epochs=(4,),
             fine_tune_epochs=2,
-            dropout=0.0,
             batch_size=options.batch,
             tune_perceptron=False,
             n_jobs=1,
             device=options.device,
-            random_state=0,
         )
         distributed.fit(model, x[:2000], y[:2000])
         started, busy = time.perf_counter(), time.process_time()
         distributed.fit(model, x, y)
         seconds, busy = time.perf_counter() - started, time.process_time() - busy
-    searching = sum(step.search_seconds for step in model.history_)
-    tuning = sum(step.tuning_seconds for step in model.history_)
+    searching, tuning = phase_seconds(model.history_)
     if rank == 0:
         print(
             f"{options.rows:,} x {options.inputs}, batches of {options.batch}, ranks: {size}, "

@@ -11,6 +11,7 @@ import torch
 
 from ..estimators import HeMLGOPClassifier
 from ..rows.device.budget import indexed
+from .one_layer import block_steps, one_layer, phase_seconds
 from .speed import Row
 
 __all__ = ["measure_rows"]
@@ -30,26 +31,16 @@ def measure_rows(
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(device)
         model = HeMLGOPClassifier(
-            n_min=40,
-            n_step=20,
-            max_neurons=60,
-            max_layers=1,
-            learning_rates=(0.01,),
+            **one_layer(40, 20, n_blocks=2),
             epochs=(1,),
             batch_size=4096,
-            dropout=0.0,
             fine_tune_epochs=0,
-            block_threshold=-1e9,
             device=str(device),
-            random_state=0,
         )
         started = time.perf_counter()
         model.fit(x, y)
         seconds = time.perf_counter() - started
-        steps = [step for step in model.history_ if step.kind == "block"]
-        searching, tuning = (
-            sum(getattr(s, f"{kind}_seconds") for s in steps) for kind in ("search", "tuning")
-        )
+        searching, tuning = phase_seconds(block_steps(model.history_))
         peak = torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else 0.0
         yield Row(
             f"HeMLGOP, 40 + 20 neurons, one epoch a block, {count:,} x {n_inputs}",

@@ -126,9 +126,7 @@ def stream(
     figure: Annotated[
         Path | None, typer.Option(help="SVG file to write: time a row against the number of rows.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Threads. Default: all cores, or as many as torch uses.")
-    ] = None,
+    jobs: options.Threads = None,
     as_json: options.TablesJson = False,
 ) -> None:
     """Grow networks from generated Parquet folders, beside growth in memory: rate and resident memory."""

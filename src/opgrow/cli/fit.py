@@ -115,10 +115,7 @@ def fit(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(help="Threads; -1 for all cores. Default: all cores, or as many as torch uses."),
-    ] = None,
+    jobs: options.Threads = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")
     ] = "auto",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Decimal", "Header", "Json", "Model", "ResultJson", "TablesJson", "Target"]
+__all__ = ["Decimal", "Header", "Json", "Model", "ResultJson", "TablesJson", "Target", "Threads"]
 
 Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
 Target = Annotated[
@@ -26,6 +26,10 @@ Header = Annotated[
 Decimal = Annotated[
     str | None,
     typer.Option(help="Decimal mark of a CSV file: . or , (default: as it is written).", metavar="MARK"),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(help="Threads; -1 for all cores. Default: all cores, or as many as torch uses."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ResultJson = Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")]

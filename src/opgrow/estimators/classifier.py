@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,68 +17,33 @@ from ..training.scores import probabilities
 from .base import Settings
 from .fit.array_data import ArrayData
 from .fit.data import FitData, check_classes
-from .fit.fitting import Fit
-from .fit.inputs import EvalSet, check_eval_set, check_rows
-from .fit.source_data import SourceData
-from .fit.sources import as_source, targets_of
+from .fit.inputs import EvalSet, check_eval_set
+from .learning import LearningEstimator, ScoredEstimator
 from .outputs import network_outputs
 from .parameter_groups import ClassParameters, MachineParameters, RowParameters
-from .parameters import check_common, class_weights
-from .publishing import PublishingEstimator
+from .parameters import class_weights
 
 __all__ = ["GrowingClassifier"]
 
 
 class GrowingClassifier(
-    MachineParameters, ClassParameters, RowParameters, ClassifierMixin, PublishingEstimator[Settings]
+    MachineParameters,
+    ClassParameters,
+    RowParameters,
+    ScoredEstimator,
+    ClassifierMixin,
+    LearningEstimator[Settings],
 ):
     """Fits and predicts classes."""
 
     classes_: np.ndarray
 
-    def fit(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        eval_set: EvalSet | None = None,
-    ) -> Self:
-        """Grow a network that classifies.
-
-        Parameters
-        ----------
-        X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
-            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-        eval_set : pair (X, y), optional
-            Validation data; replaces the split of ``validation_fraction``.
-        """
-        current().together(partial(check_common, self))
-        source = as_source(self, X, y, sample_weight)
-        data: FitData
-        if source is not None:
-            data = SourceData(self, source, eval_set, classification=True)
-        else:
-            data = self._rows(X, y, sample_weight, eval_set)
-        Fit(self, data).run()
-        assert data.classes is not None
-        self.classes_ = data.classes
-        return self
-
-    def _rows(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        eval_set: EvalSet | None,
-    ) -> ArrayData:
-        """Check arrays; their targets become one column for each class."""
+    def _rows(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, eval_set: EvalSet | None) -> ArrayData:
+        """One target column for each class."""
         team = current()
-        x, labels, weight = team.together(partial(check_rows, self, X, y, sample_weight))
         weight = in_units(weight, team)
-        team.together(partial(check_classification_targets, labels))
-        classes, codes = team.classes(*np.unique(labels, return_inverse=True))
+        team.together(partial(check_classification_targets, y))
+        classes, codes = team.classes(*np.unique(y, return_inverse=True))
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes, got 1 class: {classes.tolist()[0]!r}"
@@ -92,6 +56,10 @@ class GrowingClassifier(
             team.together(partial(check_classes, held[1], classes))
             validation = held[0], one_hot(np.searchsorted(classes, held[1]), len(classes))
         return ArrayData(self, x, one_hot(codes, len(classes)), weight, (classes, codes), validation)
+
+    def _keep_targets(self, data: FitData) -> None:
+        assert data.classes is not None
+        self.classes_ = data.classes
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])
@@ -138,13 +106,5 @@ class GrowingClassifier(
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    def score(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Accuracy on rows and their classes, or on a source, which has both."""
-        if isinstance(X, Source) and y is None:
-            y, sample_weight = targets_of(X)
-        return super().score(X, y, sample_weight)
+    def _score(self, x: ArrayLike | Source, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
+        return ClassifierMixin.score(self, x, y, sample_weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,19 +18,17 @@ from ..rows.preparation import as_array, as_numbers, in_units, moments
 from .base import Settings
 from .fit.array_data import ArrayData
 from .fit.data import FitData
-from .fit.fitting import Fit
-from .fit.inputs import EvalSet, check_eval_set, check_rows
-from .fit.source_data import SourceData
-from .fit.sources import as_source, targets_of
+from .fit.inputs import EvalSet, check_eval_set
+from .learning import LearningEstimator, ScoredEstimator
 from .outputs import network_outputs
 from .parameter_groups import MachineParameters, RowParameters
-from .parameters import check_common
-from .publishing import PublishingEstimator
 
 __all__ = ["GrowingRegressor"]
 
 
-class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, PublishingEstimator[Settings]):
+class GrowingRegressor(
+    MachineParameters, RowParameters, ScoredEstimator, RegressorMixin, LearningEstimator[Settings]
+):
     """Fits and predicts one or several numeric targets."""
 
     n_targets_: int
@@ -41,55 +39,22 @@ class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, Publish
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        eval_set: EvalSet | None = None,
-    ) -> Self:
-        """Grow a network for one or several numeric targets.
-
-        Parameters
-        ----------
-        X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
-            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-        eval_set : pair (X, y), optional
-            Validation data; replaces the split of ``validation_fraction``.
-        """
-        current().together(partial(check_common, self))
-        source = as_source(self, X, y, sample_weight)
-        data: FitData
-        if source is not None:
-            data = SourceData(self, source, eval_set, classification=False)
-        else:
-            data = self._rows(X, y, sample_weight, eval_set)
-        Fit(self, data).run()
-        assert data.n_targets is not None
-        self.n_targets_, self.single_target_ = data.n_targets, data.single_target
-        return self
-
-    def _rows(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        eval_set: EvalSet | None,
-    ) -> ArrayData:
-        """Check arrays; their targets become columns of numbers."""
+    def _rows(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, eval_set: EvalSet | None) -> ArrayData:
+        """The targets as columns of numbers."""
         team = current()
-        x, numbers, weight = team.together(partial(check_rows, self, X, y, sample_weight))
         held = team.together(partial(check_eval_set, self, eval_set))
         weight = in_units(weight, team)
-        target = team.together(partial(as_numbers, numbers))
+        target = team.together(partial(as_numbers, y))
         validation = None
         if held is not None:
             validation = held[0], team.together(partial(_as_many, held[1], target.shape[1]))
         data = ArrayData(self, x, target, weight, None, validation)
-        data.single_target = numbers.ndim == 1
+        data.single_target = y.ndim == 1
         return data
+
+    def _keep_targets(self, data: FitData) -> None:
+        assert data.n_targets is not None
+        self.n_targets_, self.single_target_ = data.n_targets, data.single_target
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return moments(target, weight, "y", team=current())
@@ -142,16 +107,8 @@ class GrowingRegressor(MachineParameters, RowParameters, RegressorMixin, Publish
         low, high = outputs - half, outputs + half
         return (low[:, 0], high[:, 0]) if self.single_target_ else (low, high)
 
-    def score(
-        self,
-        X: ArrayLike | Source,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """R2 on rows and their targets, or on a source, which has both."""
-        if isinstance(X, Source) and y is None:
-            y, sample_weight = targets_of(X)
-        predicted, y = self.predict(X), as_array(y)
+    def _score(self, x: ArrayLike | Source, y: ArrayLike | None, sample_weight: ArrayLike | None) -> float:
+        predicted, y = self.predict(x), as_array(y)
         largest = np.abs(predicted).max(initial=0.0)
         if largest > 1e100 or 0 < largest < 1e-100:  # whose squares overflow or vanish; R2 has no unit
             unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)

@@ -66,9 +66,9 @@ def plan_fit(
     settings: GrowthSettings = estimator._settings(is_classifier(estimator))
     settings = replace(settings, max_parameters=estimator.max_parameters)
     n_networks = estimator._n_networks(n_rows)
-    train, held = _division(estimator.validation_fraction, n_rows, n_networks, n_held)
+    division = _division(estimator.validation_fraction, n_rows, n_networks, n_held)
+    sizes = Sizes(*division, n_features, n_outputs, settings.n_threads if n_networks == 1 else 1)
     device = choose_device(estimator.device, n_rows * n_features)
-    sizes = Sizes(train, held, n_features, n_outputs, settings.n_threads if n_networks == 1 else 1)
     member = estimator._complete(estimator._member(settings, 0, n_networks), _shapes(sizes))
     footprint = _footprint(estimator, member)
     of_each = footprint.n_parameters(n_features, n_outputs)
@@ -84,10 +84,10 @@ def plan_fit(
         side_by_side = min(n_networks, settings.n_threads)
         growth = _growth_bytes(footprint, sizes, side_by_side)
     return Plan(
-        n_rows=train,
-        n_held=held,
-        n_inputs=n_features,
-        n_outputs=n_outputs,
+        n_rows=sizes.n_rows,
+        n_held=sizes.n_held,
+        n_inputs=sizes.n_inputs,
+        n_outputs=sizes.n_outputs,
         n_networks=n_networks,
         side_by_side=side_by_side,
         distills=student is not None,

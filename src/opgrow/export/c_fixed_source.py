@@ -249,18 +249,6 @@ _SHARE = """\
         out[j] = largest > 0 ? (out[j] > 0 ? out[j] : 0)
             : exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
 """
-_PREDICT = """
-int {name}_predict(const int32_t x[{upper}_N_INPUTS])
-{{
-    int32_t out[{n}];
-    int best = 0;
-    {name}_scores(x, out);
-    for (int j = 1; j < {n}; j++) {{
-        best = out[j] > out[best] ? j : best;
-    }}
-    return best;
-}}
-"""
 
 
 def _public_functions(fixed: FixedProgram, name: str) -> str:
@@ -270,7 +258,6 @@ def _public_functions(fixed: FixedProgram, name: str) -> str:
         _DECLARATIONS,
         positive.format(bits=fixed.head.out_bits - 20),  # to the 20 fractional bits of exponents
         "out[j] = (int32_t)((int64_t)out[j] * 65536 / total);",
-        _PREDICT,
     )
     return public_functions(fixed.program, name, scores)
 

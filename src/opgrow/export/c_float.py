@@ -274,24 +274,14 @@ _SHARE = """\
         /* Positive outputs are shares; where there is none, a softmax keeps their order. */
         out[j] = !(largest > 0.0f) ? expf(out[j] - largest) : out[j] < 0.0f ? 0.0f : out[j] / largest;
 """
-_PREDICT = """
-int {name}_predict(const float x[{upper}_N_INPUTS])
-{{
-    float out[{n}];
-    int best = 0;
-    {name}_scores(x, out);
-    for (int j = 0; j < {n}; j++) {{
-        if (out[j] != out[j]) {{
+_UNKNOWN = """\
+        if (out[j] != out[j]) {
             return -1; /* NaN */
-        }}
-        best = out[j] > out[best] ? j : best;
-    }}
-    return best;
-}}
+        }
 """
 
 
 def _public_functions(program: Program, name: str) -> str:
     positive = _SHARE if program.loss == "mse" else _SOFTMAX
-    scores = ScoreText("float", _DECLARATIONS, positive, "out[j] /= total;", _PREDICT)
+    scores = ScoreText("float", _DECLARATIONS, positive, "out[j] /= total;", _UNKNOWN)
     return public_functions(program, name, scores)

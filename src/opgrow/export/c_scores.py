@@ -25,6 +25,18 @@ _NORMALISED = """\
         {divide}
     }}
 """
+_PREDICT = """
+int {name}_predict(const {number} x[{upper}_N_INPUTS])
+{{
+    {number} out[{n}];
+    int best = 0;
+    {name}_scores(x, out);
+    for (int j = {first}; j < {n}; j++) {{
+{unknown}        best = out[j] > out[best] ? j : best;
+    }}
+    return best;
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -37,14 +49,14 @@ class ScoreText:
     declarations : of ``largest`` and ``total``
     positive : makes ``out[j]`` positive, by an exponential or, for squared errors, where it is not
     divide : divides ``out[j]`` by ``total``
-    predict : the function that names a class, with fields for its name and sizes
+    unknown : returns from the function that names a class if ``out[j]`` is NaN, which integers never are
     """
 
     number: str
     declarations: str
     positive: str
     divide: str
-    predict: str
+    unknown: str = ""
 
 
 def public_functions(program: Program, name: str, text: ScoreText) -> str:
@@ -54,6 +66,8 @@ def public_functions(program: Program, name: str, text: ScoreText) -> str:
     if program.classes is not None:
         parts = {"declarations": text.declarations, "positive": text.positive, "divide": text.divide}
         body = _NORMALISED.format(n=n, **parts)
-        predict = text.predict.format(name=name, upper=upper, n=n)
+        first = 0 if text.unknown else 1
+        names = {"name": name, "upper": upper, "number": text.number}
+        predict = _PREDICT.format(n=n, first=first, unknown=text.unknown, **names)
     inputs, outputs = f"{text.number} x[{upper}_N_INPUTS]", f"{text.number} out[{upper}_N_OUTPUTS]"
     return f"void {name}_scores(const {inputs},\n    {outputs})\n{{\n{body}}}\n{predict}"

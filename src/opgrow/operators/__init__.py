@@ -4,16 +4,8 @@ An operator is declared once, in `nodal`, `pool`, `activation` or `pygop`, with 
 its formulas, slopes and cost, its code in the compiled kernels, and its text and nodes in exports.
 """
 
-from .kinds import (
-    Activation,
-    ExactProducts,
-    FixedActivation,
-    FixedNodal,
-    FixedPool,
-    Nodal,
-    Pool,
-    Separable,
-)
+from .fixed_forms import ExactProducts, FixedActivation, FixedNodal, FixedPool
+from .kinds import Activation, Nodal, Pool, Separable
 from .library import PERCEPTRON, OperatorSet, library, operator_sets
 from .registration import register_activation, register_nodal, register_pool
 from .registry import registered, unregister

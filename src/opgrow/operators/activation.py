@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .kinds import Activation, Array, FixedActivation
+from .fixed_forms import Array, FixedActivation
+from .kinds import Activation
 from .shared import onnx_expm1
 
 if TYPE_CHECKING:

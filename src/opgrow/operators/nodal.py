@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .kinds import Array, Bits, ExactProducts, FixedNodal, Nodal, Separable
+from .fixed_forms import Array, Bits, ExactProducts, FixedNodal
+from .kinds import Nodal, Separable
 from .shared import (
     bounded_exp,
     clamped,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .kinds import Array, FixedPool, Pool
+from .fixed_forms import Array, FixedPool
+from .kinds import Pool
 
 __all__ = ["POOLS"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .activation import fixed_softplus, onnx_softplus, sigmoid, softplus, tensor_softplus
-from .kinds import Activation, Array, Bits, FixedActivation, FixedNodal, Nodal, Separable
+from .fixed_forms import Array, Bits, FixedActivation, FixedNodal
+from .kinds import Activation, Nodal, Separable
 from .nodal import FIXED_BELL, bell_slopes, fixed_bell, onnx_bell
 from .shared import (
     bounded_exp,

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..common.extras import require_torch
-from .kinds import (
-    Activation,
-    FixedActivation,
-    FixedNodal,
-    FixedPool,
-    Nodal,
-    Operator,
-    Pool,
-    Separable,
-)
+from .fixed_forms import FixedActivation, FixedNodal, FixedPool
+from .kinds import Activation, Nodal, Operator, Pool, Separable
 from .registry import add, registered
 
 if TYPE_CHECKING:

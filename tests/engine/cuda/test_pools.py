@@ -59,11 +59,8 @@ def computed(nodal, pool, p):
     """Pooled values, and the gradients by weights and by inputs."""
     nodal, pool, _ = operator_set(nodal, pool).codes
     where = cuda.largest_index(nodal, p.x, p.weight) if pool == cuda.MAXIMUM.value else None
-    return [
-        cuda.pooled(nodal, pool, p.x, p.weight),
-        cuda.gradient_by_weight(nodal, pool, p.x, p.weight, p.grad, where),
-        cuda.gradient_by_input(nodal, pool, p.x, p.weight, p.grad, where),
-    ]
+    gradients = cuda.Gradients(nodal, pool, p.x, p.weight, p.grad, where)
+    return [cuda.pooled(nodal, pool, p.x, p.weight), gradients.by_weight(), gradients.by_input()]
 
 
 def expected(nodal, pool, p):
@@ -120,12 +117,12 @@ def test_the_last_tile_of_a_gradient_is_cut_at_the_edge(nodal, pool, by_weight, 
     """Small tiles for few terms and large ones for many; gaussian is not 0 where an input is."""
     codes = operator_set(nodal, pool).codes[:2]
     for shape, function, place in (
-        (by_weight, cuda.gradient_by_weight, 1),
-        (by_input, cuda.gradient_by_input, 2),
+        (by_weight, cuda.Gradients.by_weight, 1),
+        (by_input, cuda.Gradients.by_input, 2),
     ):
         p = problem(*shape)
         where = cuda.largest_index(codes[0], p.x, p.weight) if pool == "maximum" else None
-        actual = function(*codes, p.x, p.weight, p.grad, where)
+        actual = function(cuda.Gradients(*codes, p.x, p.weight, p.grad, where))
         assert relative_error(actual, expected(nodal, pool, p)[place]) <= TOLERANCE, function.__name__
 
 
@@ -232,11 +229,12 @@ def test_views_of_a_training_step_are_read_and_written_in_place(nodal, pool, sha
     where = None if where is None else where[0]
     by_theta = torch.full((groups, 3 + p.weight[0].numel()), torch.nan, device=DEVICE)
     by_weight = by_theta[:, 3:].unflatten(1, (n_inputs, n_neurons))
-    cuda.gradient_by_weight(*codes, strided.x, strided.weight, strided.grad, where, by_weight)
+    gradients = cuda.Gradients(*codes, strided.x, strided.weight, strided.grad, where)
+    gradients.by_weight(by_weight)
     assert relative_error(by_weight, wanted[1]) <= TOLERANCE
     assert by_theta[:, :3].isnan().all()
     by_input = embedded(torch.empty(groups, n_inputs, 2, device=DEVICE), (1, 1, 0), (0, 1, 0))
-    cuda.gradient_by_input(*codes, strided.x, strided.weight, strided.grad, where, by_input)
+    gradients.by_input(by_input)
     assert relative_error(by_input, wanted[2]) <= TOLERANCE
 
 
@@ -283,11 +281,8 @@ def test_clamped_arguments_agree_far_outside(nodal):
     # Every pair is an input of one neuron, so that gradients are not added up.
     x, weight = (tensor.reshape(1, -1, 1) for tensor in torch.meshgrid(x, weight, indexing="ij"))
     many = Problem(x, weight, torch.ones(1, 1, 1, device=DEVICE))
-    actual = [
-        cuda.pooled(*codes, one.x, one.weight),
-        cuda.gradient_by_weight(*codes, x, weight, many.grad, None),
-        cuda.gradient_by_input(*codes, x, weight, many.grad, None),
-    ]
+    gradients = cuda.Gradients(*codes, x, weight, many.grad, None)
+    actual = [cuda.pooled(*codes, one.x, one.weight), gradients.by_weight(), gradients.by_input()]
     wanted = [expected(nodal, "sum", one)[0], *expected(nodal, "sum", many)[1:]]
     for f, w in zip(actual, wanted, strict=True):
         # sin(1000) has three digits fewer than its argument, and exp(10) one digit.

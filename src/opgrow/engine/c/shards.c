@@ -17,33 +17,37 @@ static int64_t next_cell(const og_shard *shard, int64_t cell, batch *b)
     return cell;
 }
 
+/* Declares the number of a cell and its batch. */
 #define EACH_CELL(shard, cell, b) \
-    for (int64_t cell = next_cell(shard, 0, &(b)); cell >= 0; cell = next_cell(shard, cell + 1, &(b)))
+    for (batch b, *once_ = &b; once_; once_ = NULL) \
+        for (int64_t cell = next_cell(shard, 0, &b); cell >= 0; cell = next_cell(shard, cell + 1, &b))
 #define EACH_BLOCK(training, layer_wanted, p) \
     for (int64_t i_ = 0; i_ < (training)->n_blocks; i_++) \
         for (place p = place_of(training, i_); p.codes && p.layer == (layer_wanted); p.codes = NULL)
 
-/* In double precision: sums of values [tile][.][lane], and of their products with others. */
+/* In double precision: sums of the values [tile][.][lane] of n neurons, and of their products with others. */
 static void double_sums(
-    const batch *b, const float *values, const float *beside, int64_t stride, double *total, double *products)
+    const batch *b, const float *values, const float *beside, int64_t n, double *total, double *products)
 {
-    double sum[OG_LANES] = {0}, product[OG_LANES] = {0};
-    for (int64_t t = 0; t < b->tiles; t++)
+    int64_t stride = b->width * OG_LANES;
+    for (int64_t i = 0; i < n; i++, values += OG_LANES, beside += OG_LANES) {
+        double sum[OG_LANES] = {0}, product[OG_LANES] = {0};
+        for (int64_t t = 0; t < b->tiles; t++)
+            OG_EACH_LANE(l) {
+                float value = values[t * stride + l];
+                sum[l] += (double)value;
+                product[l] = OG_FMA_DOUBLE(value, beside[t * stride + l], product[l]);
+            }
+        total[i] = products[i] = 0.0;
         OG_EACH_LANE(l) {
-            float value = values[t * stride + l];
-            sum[l] += (double)value;
-            product[l] = OG_FMA_DOUBLE(value, beside[t * stride + l], product[l]);
+            total[i] += sum[l];
+            products[i] += product[l];
         }
-    *total = *products = 0.0;
-    OG_EACH_LANE(l) {
-        *total += sum[l];
-        *products += product[l];
     }
 }
 
 void OG_NAME(og_shard_begin)(const og_shard *shard)
 {
-    batch b;
     memset(shard->by_theta, 0, sizeof(float) * (size_t)(shard->n_cells * shard->training->n_parameters));
     EACH_CELL(shard, cell, b)
         gather_batch(&b, shard->rows + shard->bounds[cell], shard->numbers, shard->count, shard->seed);
@@ -53,18 +57,14 @@ void OG_NAME(og_shard_forward)(const og_shard *shard, int64_t layer, double *sum
 {
     const og_training *given = shard->training;
     int64_t width = given->widths[layer], start = layer_start(given, layer);
-    batch b;
     memset(sums, 0, sizeof(double) * (size_t)(shard->n_cells * 2 * width));
     EACH_CELL(shard, cell, b) {
-        int64_t stride = b.width * OG_LANES;
         float *raw = b.out + start * OG_LANES;
+        double *to = sums + cell * 2 * width;
         EACH_BLOCK(given, layer, p)
             block_forward(&b, &p, shard->theta);
-        blank(&b, raw, width, stride);
-        for (int64_t i = 0; i < width; i++) {
-            double *to = sums + cell * 2 * width + i;
-            double_sums(&b, raw + i * OG_LANES, raw + i * OG_LANES, stride, to, to + width);
-        }
+        blank(&b, raw, width, b.width * OG_LANES);
+        double_sums(&b, raw, raw, width, to, to + width);
     }
 }
 
@@ -72,7 +72,6 @@ void OG_NAME(og_shard_normalise)(const og_shard *shard, int64_t layer, const flo
 {
     const og_training *given = shard->training;
     int64_t width = given->widths[layer], start = layer_start(given, layer);
-    batch b;
     EACH_CELL(shard, cell, b) {
         int64_t stride = b.width * OG_LANES;
         memcpy(b.variance + start, moments + width, sizeof(float) * (size_t)width);
@@ -88,7 +87,6 @@ void OG_NAME(og_shard_normalise)(const og_shard *shard, int64_t layer, const flo
 
 void OG_NAME(og_shard_head)(const og_shard *shard, double *losses)
 {
-    batch b;
     memset(losses, 0, sizeof(double) * (size_t)shard->n_cells);
     EACH_CELL(shard, cell, b) {
         head_forward(&b, shard->theta);
@@ -101,30 +99,25 @@ void OG_NAME(og_shard_slopes)(const og_shard *shard, int64_t layer, double *sums
 {
     const og_training *given = shard->training;
     int64_t width = given->widths[layer], start = layer_start(given, layer);
-    batch b;
     memset(sums, 0, sizeof(double) * (size_t)(shard->n_cells * 2 * width));
-    EACH_CELL(shard, cell, b) {
-        int64_t stride = b.width * OG_LANES;
+    EACH_CELL(shard, cell, b)
         EACH_BLOCK(given, layer, p) {
             float *grad = b.grad + p.start * OG_LANES;
+            double *to = sums + cell * 2 * width + p.start - start;
             drop_backward(&b, &p);
-            blank(&b, grad, p.d, stride);
+            blank(&b, grad, p.d, b.width * OG_LANES);
+            double_sums(&b, grad, b.normal + p.start * OG_LANES, p.d, to, to + width);
             for (int64_t i = 0; i < p.d; i++) {
-                double *to = sums + cell * 2 * width + p.start - start + i;
-                double_sums(
-                    &b, grad + i * OG_LANES, b.normal + (p.start + i) * OG_LANES, stride, to, to + width);
-                b.by_theta[p.shift + i] = (float)to[0];
-                b.by_theta[p.scale + i] = (float)to[width];
+                b.by_theta[p.shift + i] = (float)to[i];
+                b.by_theta[p.scale + i] = (float)to[width + i];
             }
         }
-    }
 }
 
 void OG_NAME(og_shard_backward)(const og_shard *shard, int64_t layer, const float *sums)
 {
     const og_training *given = shard->training;
     int64_t width = given->widths[layer], start = layer_start(given, layer);
-    batch b;
     EACH_CELL(shard, cell, b)
         EACH_BLOCK(given, layer, p) {
             const float *total = sums + p.start - start, *scale = shard->theta + p.scale;

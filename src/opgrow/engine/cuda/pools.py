@@ -7,6 +7,7 @@ Tensors are float32 with rows as their fastest dimension: inputs (G, D, N), weig
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,11 +22,11 @@ from .triton_pools import ALL, MAXIMUM, SUM
 
 __all__ = [
     "COMPILED",
+    "Gradients",
     "Pooled",
     "all_pools",
     "count_parts",
-    "gradient_by_input",
-    "gradient_by_weight",
+    "group_stride",
     "is_product",
     "largest_index",
     "pool_parts",
@@ -65,6 +66,11 @@ def _factors(nodal: int, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return x.clamp(-10, 10).square(), weight.square()
 
 
+def group_stride(x: Tensor) -> int:
+    """How far the groups of a tensor are apart: 0 where a single one serves all."""
+    return x.stride(0) if len(x) > 1 else 0
+
+
 def _tile(n_rows: int, n_neurons: int) -> tuple[int, int]:
     """Neurons and rows of a program, so that little of the last tile is beyond the edge."""
     if n_rows <= 64:
@@ -101,7 +107,7 @@ def _forward(
         n_inputs,
         n_neurons,
         triton.cdiv(n_inputs, n_parts),
-        x.stride(0) if x.shape[0] > 1 else 0,
+        group_stride(x),
         x.stride(1),
         weight.stride(0),
         weight.stride(1),
@@ -171,47 +177,52 @@ def largest_index(nodal: int, x: Tensor, weight: Tensor) -> Tensor:
     return where.gather(0, out.max(dim=0, keepdim=True).indices)[0]
 
 
-def gradient_by_weight(
-    nodal: int,
-    pool: int,
-    x: Tensor,
-    weight: Tensor,
-    grad: Tensor,
-    where: Tensor | None,
-    out: Tensor | None = None,
-) -> Tensor:
-    """(G, D, d), from the gradient by the pooled values (G, d, N); ``where`` as `largest_index` has it."""
-    out = torch.empty_like(weight) if out is None else out
-    if is_product(nodal, pool):
-        inputs, _ = _factors(nodal, x, weight)
-        torch.matmul(inputs, grad.mT, out=out)
-        return out.mul_(2 * weight) if nodal == PYGOP_QUADRATIC.value else out
-    return _backward((nodal, pool), weight, x.transpose(-1, -2), grad, where, out, by_input=False)
+@dataclass(frozen=True)
+class Gradients:
+    """What the gradient by the pooled values of an operator is by its weights and by its inputs.
 
+    Attributes
+    ----------
+    nodal, pool : codes of the operators
+    x, weight : the inputs (1 or G, D, N) and the weights (G, D, d)
+    grad : by the pooled values, (G, d, N)
+    where : which input was the maximum, as `largest_index` has it; of no meaning for other pools
+    """
 
-def gradient_by_input(
-    nodal: int,
-    pool: int,
-    x: Tensor,
-    weight: Tensor,
-    grad: Tensor,
-    where: Tensor | None,
-    out: Tensor | None = None,
-) -> Tensor:
-    """(G, D, N), from the gradient by the pooled values (G, d, N)."""
-    if out is None:
-        out = torch.empty(weight.shape[0], *x.shape[1:], device=x.device)
-    if is_product(nodal, pool):
-        _, factors = _factors(nodal, x, weight)
-        torch.matmul(factors, grad, out=out)
-        if nodal == QUADRATIC.value:
-            out.mul_(2 * x)
-        elif nodal == PYGOP_QUADRATIC.value:
-            out.mul_(torch.where(x.abs() <= 10, 2 * x, 0.0))
-        return out
-    grad = grad.transpose(-1, -2)
-    where = None if where is None else where.transpose(-1, -2)
-    return _backward((nodal, pool), x, weight.transpose(-1, -2), grad, where, out, by_input=True)
+    nodal: int
+    pool: int
+    x: Tensor
+    weight: Tensor
+    grad: Tensor
+    where: Tensor | None
+
+    def by_weight(self, out: Tensor | None = None) -> Tensor:
+        """(G, D, d), in ``out`` if it is given."""
+        nodal, x, weight = self.nodal, self.x, self.weight
+        out = torch.empty_like(weight) if out is None else out
+        if is_product(nodal, self.pool):
+            inputs, _ = _factors(nodal, x, weight)
+            torch.matmul(inputs, self.grad.mT, out=out)
+            return out.mul_(2 * weight) if nodal == PYGOP_QUADRATIC.value else out
+        operators = nodal, self.pool
+        return _backward(operators, weight, x.transpose(-1, -2), self.grad, self.where, out, by_input=False)
+
+    def by_input(self, out: Tensor | None = None) -> Tensor:
+        """(G, D, N), in ``out`` if it is given."""
+        nodal, x, weight = self.nodal, self.x, self.weight
+        if out is None:
+            out = torch.empty(weight.shape[0], *x.shape[1:], device=x.device)
+        if is_product(nodal, self.pool):
+            _, factors = _factors(nodal, x, weight)
+            torch.matmul(factors, self.grad, out=out)
+            if nodal == QUADRATIC.value:
+                out.mul_(2 * x)
+            elif nodal == PYGOP_QUADRATIC.value:
+                out.mul_(torch.where(x.abs() <= 10, 2 * x, 0.0))
+            return out
+        operators, grad = (nodal, self.pool), self.grad.transpose(-1, -2)
+        where = None if self.where is None else self.where.transpose(-1, -2)
+        return _backward(operators, x, weight.transpose(-1, -2), grad, where, out, by_input=True)
 
 
 def _backward(
@@ -254,10 +265,10 @@ def _backward(
         n_columns,
         n_terms,
         triton.cdiv(n_terms, parts),
-        values.stride(0) if values.shape[0] > 1 else 0,
+        group_stride(values),
         values.stride(1),
         values.stride(2),
-        others.stride(0) if others.shape[0] > 1 else 0,
+        group_stride(others),
         others.stride(2),
         others.stride(1),
         grad.stride(0),
@@ -294,9 +305,7 @@ class Pooled(torch.autograd.Function):
         x, weight = (tensor.detach() for tensor in ctx.saved_tensors)
         columns, weight, slope = x.T.contiguous()[None], weight.contiguous()[None], grad.T.contiguous()[None]
         where = largest_index(nodal, columns, weight) if pool == MAXIMUM.value else None
-        gradients: list[Tensor | None] = [None, None]
-        if ctx.needs_input_grad[0]:
-            gradients[0] = gradient_by_input(nodal, pool, columns, weight, slope, where)[0].T
-        if ctx.needs_input_grad[1]:
-            gradients[1] = gradient_by_weight(nodal, pool, columns, weight, slope, where)[0]
-        return (*gradients, None, None, None)
+        gradients = Gradients(nodal, pool, columns, weight, slope, where)
+        by_input = gradients.by_input()[0].T if ctx.needs_input_grad[0] else None
+        by_weight = gradients.by_weight()[0] if ctx.needs_input_grad[1] else None
+        return by_input, by_weight, None, None, None

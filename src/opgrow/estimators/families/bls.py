@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from ...common.checks import check_choice, check_integer, check_number, check_numbers, is_auto
 from ...growth import methods
 from ...growth.methods.bls import BroadSettings
-from ...growth.model import criterion_of
-from ...training.settings import TuningSettings
-from ..base import GrowingEstimator
 from ..classifier import GrowingClassifier
 from ..documentation import documented
 from ..parameter_groups import RunParameters, declares_parameters
-from ..parameters import n_threads
 from ..registry import listed
 from ..regressor import GrowingRegressor
-from .paper_scales import is_large
+from .closed_form import ClosedFormEstimator
 
 __all__ = ["BLSClassifier", "BLSRegressor"]
 
@@ -28,7 +22,7 @@ _RIDGES: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 @declares_parameters
-class BLSEstimator(GrowingEstimator[BroadSettings]):
+class BLSEstimator(ClosedFormEstimator[BroadSettings]):
     """The parameters of BLS and what they mean."""
 
     n_min: int = 40
@@ -43,62 +37,25 @@ class BLSEstimator(GrowingEstimator[BroadSettings]):
     criterion: str = "auto"
     target: float | None = None
 
-    @classmethod
-    def paper(cls, scale: str = "small", **changes: Any) -> Self:
-        """The settings of the paper's experiments.
-
-        Parameters
-        ----------
-        scale : {"small", "large"}
-            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
-            quarter of the training data validates).
-        **changes
-            Parameters to set differently; the paper selected ``ridge`` and ``mu`` from 0.001, 0.01, 0.1, 1,
-            10, 100, 1000.
-        """
-        settings: dict[str, Any] = {
-            "max_neurons": 300,
-            "block_threshold": 1e-4,
-            "ridge": 1.0,
-            "admm_iterations": 500,
-            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "validation_fraction": 0.25 if is_large(scale) else 0.0,
-        }
-        return cls(**(settings | changes))
-
     def _settings(self, classification: bool) -> BroadSettings:
-        return translate(self, classification)
-
-
-def translate(p: BLSEstimator, classification: bool) -> BroadSettings:
-    """Check an estimator's parameters and translate them."""
-    for name in ("n_min", "n_step", "max_neurons", "window_size", "admm_iterations"):
-        check_integer(name, getattr(p, name), 1)
-    check_number("block_threshold", p.block_threshold, -np.inf, np.inf)
-    check_number("mu", p.mu, 0.0, 1e12)
-    check_choice("feature_activation", p.feature_activation, ("sigmoid", "identity"))
-    if p.target is not None:
-        check_number("target", p.target, -np.inf, np.inf, "None or ")
-    ridges = (
-        _RIDGES if is_auto(p.ridge) else check_numbers("ridge", p.ridge, lambda v: 0 < v < np.inf, "positive")
-    )
-    return BroadSettings(
-        # The outputs are least-squares outputs, and nothing is tuned.
-        fine_tuning=TuningSettings(loss="mse", learning_rates=(), epochs=()),
-        criterion=criterion_of(p, classification),
-        n_min=int(p.n_min),
-        n_step=int(p.n_step),
-        max_neurons=int(p.max_neurons),
-        max_layers=1,
-        window_size=int(p.window_size),
-        block_threshold=float(p.block_threshold),
-        ridges=ridges,
-        mu=float(p.mu),
-        admm_iterations=int(p.admm_iterations),
-        feature_activation=p.feature_activation,
-        target=None if p.target is None else float(p.target),
-        n_threads=n_threads(p.n_jobs),
-    )
+        for name in ("n_min", "n_step", "max_neurons", "window_size", "admm_iterations"):
+            check_integer(name, getattr(self, name), 1)
+        check_number("block_threshold", self.block_threshold, -np.inf, np.inf)
+        check_number("mu", self.mu, 0.0, 1e12)
+        check_choice("feature_activation", self.feature_activation, ("sigmoid", "identity"))
+        self._check_target()
+        ridges = (
+            _RIDGES
+            if is_auto(self.ridge)
+            else check_numbers("ridge", self.ridge, lambda v: 0 < v < np.inf, "positive")
+        )
+        return BroadSettings(
+            **self._shared_settings(classification),
+            max_layers=1,
+            window_size=int(self.window_size),
+            ridges=ridges,
+            feature_activation=self.feature_activation,
+        )
 
 
 _SUMMARY = """Broad learning system: random feature and enhancement nodes below a head in closed form.

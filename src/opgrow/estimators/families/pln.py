@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from ...common.checks import check_integer, check_number
 from ...growth import methods
 from ...growth.methods.pln import PLNSettings
-from ...growth.model import criterion_of
-from ...training.settings import TuningSettings
-from ..base import GrowingEstimator
 from ..classifier import GrowingClassifier
 from ..documentation import documented
 from ..parameter_groups import RunParameters, declares_parameters
-from ..parameters import n_threads
 from ..registry import listed
 from ..regressor import GrowingRegressor
-from .paper_scales import is_large
+from .closed_form import ClosedFormEstimator
 
 __all__ = ["PLNClassifier", "PLNRegressor"]
 
 
 @declares_parameters
-class PLNEstimator(GrowingEstimator[PLNSettings]):
+class PLNEstimator(ClosedFormEstimator[PLNSettings]):
     """The parameters of PLN and what they mean."""
 
+    _of_the_paper: ClassVar[dict[str, Any]] = {"max_layers": 8, "layer_threshold": 1e-4, "alpha": 1.0}
     n_min: int = 40
     n_step: int = 20
     max_neurons: int = 300
@@ -41,63 +37,21 @@ class PLNEstimator(GrowingEstimator[PLNSettings]):
     criterion: str = "auto"
     target: float | None = None
 
-    @classmethod
-    def paper(cls, scale: str = "small", **changes: Any) -> Self:
-        """The settings of the paper's experiments.
-
-        Parameters
-        ----------
-        scale : {"small", "large"}
-            The paper's small problems (below 2,000 samples: no validation data) or its larger ones (a
-            quarter of the training data validates).
-        **changes
-            Parameters to set differently; the paper selected ``ridge``, ``alpha`` and ``mu`` from 0.001,
-            0.01, 0.1, 1, 10, 100, 1000.
-        """
-        settings: dict[str, Any] = {
-            "max_neurons": 300,
-            "max_layers": 8,
-            "block_threshold": 1e-4,
-            "layer_threshold": 1e-4,
-            "ridge": 1.0,
-            "alpha": 1.0,
-            "admm_iterations": 500,
-            "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "validation_fraction": 0.25 if is_large(scale) else 0.0,
-        }
-        return cls(**(settings | changes))
-
     def _settings(self, classification: bool) -> PLNSettings:
-        return translate(self, classification)
-
-
-def translate(p: PLNEstimator, classification: bool) -> PLNSettings:
-    """Check an estimator's parameters and translate them."""
-    for name in ("n_min", "n_step", "max_neurons", "max_layers", "admm_iterations"):
-        check_integer(name, getattr(p, name), 1)
-    for name in ("block_threshold", "layer_threshold"):
-        check_number(name, getattr(p, name), -np.inf, np.inf)
-    for name in ("ridge", "alpha", "mu"):
-        check_number(name, getattr(p, name), 1e-12, 1e12)
-    if p.target is not None:
-        check_number("target", p.target, -np.inf, np.inf, "None or ")
-    return PLNSettings(
-        # The outputs are least-squares outputs, and nothing is tuned.
-        fine_tuning=TuningSettings(loss="mse", learning_rates=(), epochs=()),
-        criterion=criterion_of(p, classification),
-        n_min=int(p.n_min),
-        n_step=int(p.n_step),
-        max_neurons=int(p.max_neurons),
-        max_layers=int(p.max_layers),
-        block_threshold=float(p.block_threshold),
-        layer_threshold=float(p.layer_threshold),
-        ridge=float(p.ridge),
-        alpha=float(p.alpha),
-        mu=float(p.mu),
-        admm_iterations=int(p.admm_iterations),
-        target=None if p.target is None else float(p.target),
-        n_threads=n_threads(p.n_jobs),
-    )
+        for name in ("n_min", "n_step", "max_neurons", "max_layers", "admm_iterations"):
+            check_integer(name, getattr(self, name), 1)
+        for name in ("block_threshold", "layer_threshold"):
+            check_number(name, getattr(self, name), -np.inf, np.inf)
+        for name in ("ridge", "alpha", "mu"):
+            check_number(name, getattr(self, name), 1e-12, 1e12)
+        self._check_target()
+        return PLNSettings(
+            **self._shared_settings(classification),
+            max_layers=int(self.max_layers),
+            layer_threshold=float(self.layer_threshold),
+            ridge=float(self.ridge),
+            alpha=float(self.alpha),
+        )
 
 
 _SUMMARY = """Progressive learning network: layers of random neurons on top of the prediction before.

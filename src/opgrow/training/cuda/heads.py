@@ -7,6 +7,7 @@ import triton
 from torch import Tensor
 
 from ...engine.cuda import triton_heads
+from ...engine.cuda.pools import group_stride
 from ..scores import Loss
 from ..settings import LOSS_CODES
 from .model import Model
@@ -77,9 +78,9 @@ class HeadPass:
             seen.stride(0),
             seen.stride(1),
             matrix.stride(0),
-            target.stride(0) if len(target) > 1 else 0,
+            group_stride(target),
             target.stride(1),
-            weight.stride(0) if len(weight) > 1 else 0,
+            group_stride(weight),
             self.outputs.stride(0),
             slope.stride(0),
             KIND=self._loss,
@@ -117,9 +118,9 @@ class HeadPass:
             self.batch,
             self.model.n_outputs,
             self.outputs.stride(0),
-            target.stride(0) if len(target) > 1 else 0,
+            group_stride(target),
             target.stride(1),
-            weight.stride(0) if len(weight) > 1 else 0,
+            group_stride(weight),
             KIND=self._loss,
             OUTPUTS=self._columns,
             ROWS=self._rows,

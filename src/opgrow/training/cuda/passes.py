@@ -66,10 +66,21 @@ class LayerPass:
         """A batch norm with dropout that is drawn for a step."""
         return Norm(self._normal, self._variance, self.sums, base, step, salt, drop)
 
-    def _tile(self) -> dict[str, int]:
+    def _arguments(self, norm: Norm | None) -> tuple[Tensor | int, ...]:
+        """Those of `norm_arguments`, and the sizes that follow them in all kernels."""
+        of_norm = norm_arguments(norm, self.layer.places, self._pre)
+        return *of_norm, self.batch, self.layer.width
+
+    def _strides(self, x: Tensor) -> tuple[int, int, int]:
+        """How far the groups of the inputs, the inputs, and the parameters of candidates are apart."""
+        return cuda.group_stride(x), x.stride(1), self.model.theta.stride(0)
+
+    def _constants(self, norm: Norm | None) -> dict[str, int]:
+        """What the kernels of a small layer are compiled for."""
         rows = triton.next_power_of_2(self.batch)
         inputs = max(2, min(triton.next_power_of_2(self.layer.n_inputs), _TILE // rows))
-        return {"INPUTS": inputs, "ROWS": rows, "num_warps": max(1, min(_WARPS, inputs * rows // 128))}
+        tile = {"INPUTS": inputs, "ROWS": rows, "num_warps": max(1, min(_WARPS, inputs * rows // 128))}
+        return {**norm_switches(norm), "APPROX": cuda.COMPILED, **tile}
 
     def forward(self, x: Tensor, out: Tensor, norm: Norm | None) -> None:
         """From inputs (1 or K, D, n) to ``out`` (K, width, n)."""
@@ -93,17 +104,11 @@ class LayerPass:
             out,
             self._variance,
             self.sums,
-            *norm_arguments(norm, layer.places, self._pre),
-            self.batch,
-            layer.width,
-            x.stride(0) if len(x) > 1 else 0,
-            x.stride(1),
-            theta.stride(0),
+            *self._arguments(norm),
+            *self._strides(x),
             out.stride(0),
             out.stride(1),
-            **norm_switches(norm),
-            APPROX=cuda.COMPILED,
-            **self._tile(),
+            **self._constants(norm),
         )
 
     def backward(
@@ -143,16 +148,10 @@ class LayerPass:
             grad,
             layer.places,
             layer.codes,
-            *norm_arguments(norm, layer.places, self._pre),
-            self.batch,
-            layer.width,
-            x.stride(0) if len(x) > 1 else 0,
-            x.stride(1),
-            theta.stride(0),
+            *self._arguments(norm),
+            *self._strides(x),
             slope.stride(0),
-            **norm_switches(norm),
-            APPROX=cuda.COMPILED,
-            **self._tile(),
+            **self._constants(norm),
         )
 
     def _by_inputs_at_once(self, x: Tensor, below: Tensor, skip: int) -> None:
@@ -175,9 +174,7 @@ class LayerPass:
             x.shape[1],
             skip,
             _NEURONS,
-            x.stride(0) if len(x) > 1 else 0,
-            x.stride(1),
-            theta.stride(0),
+            *self._strides(x),
             out.stride(0),
             out.stride(1),
             APPROX=cuda.COMPILED,
@@ -200,9 +197,7 @@ class LayerPass:
             grad,
             layer.places,
             layer.codes,
-            *norm_arguments(norm, layer.places, self._pre),
-            self.batch,
-            layer.width,
+            *self._arguments(norm),
             theta.stride(0),
             slope.stride(0),
             **norm_switches(norm),
@@ -212,11 +207,10 @@ class LayerPass:
 
     def _by_weights(self, x: Tensor, grad: Tensor) -> None:
         def task(piece: Piece) -> Callable[[], None]:
-            inputs, by_pool, where = self._of(piece, x)
-            weight, out = piece.weight(self.model.theta), piece.weight(grad)
+            gradients, out = self._gradients(piece, x), piece.weight(grad)
 
             def run() -> None:
-                cuda.gradient_by_weight(piece.nodal, piece.pool, inputs, weight, by_pool, where, out)
+                gradients.by_weight(out)
 
             return run
 
@@ -226,13 +220,12 @@ class LayerPass:
         collected: list[tuple[Piece, Tensor]] = []
 
         def task(piece: Piece) -> Callable[[], None]:
-            inputs, by_pool, where = self._of(piece, x)
-            weight = piece.weight(self.model.theta)
-            out = torch.empty(len(by_pool), *inputs.shape[1:], device=x.device)
+            gradients = self._gradients(piece, x)
+            out = torch.empty(len(gradients.grad), *gradients.x.shape[1:], device=x.device)
             collected.append((piece, out))
 
             def run() -> None:
-                cuda.gradient_by_input(piece.nodal, piece.pool, inputs, weight, by_pool, where, out)
+                gradients.by_input(out)
 
             return run
 
@@ -241,8 +234,10 @@ class LayerPass:
         for piece, by_input in collected:
             below[piece.candidates, : piece.n_inputs - skip] += by_input[:, skip:]
 
-    def _of(self, piece: Piece, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs of a piece, the gradient by its pooled values, and which inputs were the maxima."""
+    def _gradients(self, piece: Piece, x: Tensor) -> cuda.Gradients:
+        """Those of a piece's pools, once the gradient by what they pool is there."""
         inputs = (x if len(x) == 1 else x[piece.candidates])[:, : piece.n_inputs]
-        place = piece.candidates, piece.neurons
-        return inputs, self._by_pool[place], self._index[place]
+        place, weight = (piece.candidates, piece.neurons), piece.weight(self.model.theta)
+        return cuda.Gradients(
+            piece.nodal, piece.pool, inputs, weight, self._by_pool[place], self._index[place]
+        )
