@@ -15,6 +15,7 @@ from opgrow.growth.search import SearchSettings, search
 from opgrow.network import NORM_EPSILON
 from opgrow.operators import register_nodal, unregister
 from opgrow.rows import search_sums as statistics
+from opgrow.rows.draws import DrawSettings, draw_weights
 from opgrow.rows.memory import MemoryRows
 
 pytestmark = pytest.mark.cpu
@@ -330,3 +331,48 @@ def test_rows_far_from_the_first_chunk_are_no_problem(monkeypatch):
     winner = run(data, [OperatorSet("multiplication", "sum", "elu")], score="loss").winner
     features = standard_features(data, winner)
     assert winner.candidate.loss == pytest.approx(squared_error(features, data), rel=1e-3)
+
+
+def test_few_neurons_decide_which_sets_are_searched_with_all():
+    data = rows(n=120)
+    sets = operator_sets(pool=["sum", "maximum"])
+    perceptrons = frozenset(s for s in sets if (s.nodal, s.pool) == ("multiplication", "sum"))
+    short = run(data, sets, n_neurons=9, few=2, rivals=perceptrons)
+    first = run(data, sets, n_neurons=2, rivals=perceptrons)
+    ranked = list(dict.fromkeys(c.operator_set for c in first.candidates))
+    finalists = {*ranked[:8], *[s for s in ranked if s in perceptrons][:2]}
+    n_last = len(finalists)
+    assert {c.operator_set for c in short.candidates[:n_last]} == finalists
+    assert len(short.candidates) > n_last  # those that came last, as a few neurons had them
+    assert short.winner.weight.shape == (4, 9)
+    assert short.winner.candidate == short.candidates[0]
+    best = max((c for c in short.candidates if c.operator_set in perceptrons), key=lambda c: c.score)
+    assert short.winner.candidate == best or short.rival.candidate == best
+
+
+def test_blocks_of_few_neurons_and_few_sets_are_searched_as_ever():
+    data = rows(n=120)
+    sets = operator_sets(pool=["sum"])
+    for wanted, n_neurons in ((sets, 3), (sets[:10], 9)):
+        plain, short = (run(data, wanted, n_neurons=n_neurons, few=few) for few in (None, 3))
+        assert plain.candidates == short.candidates
+        np.testing.assert_array_equal(plain.winner.weight, short.winner.weight)
+
+
+def test_neurons_of_every_second_draw_concentrate_on_few_inputs():
+    sets = operator_sets(nodal=["multiplication", "harmonic"], pool=["sum"])
+    settings = DrawSettings(weight_ranges=(0.5, 2.0), n_draws=4, focus=3)
+    draws = draw_weights(12, 50, sets, settings, np.random.default_rng(0))
+    assert [draw.weight_range for draw in draws] == [0.5, 2.0] * 8
+    for number, draw in enumerate(draws):
+        size = np.abs(draw.weight) / draw.weight_range
+        if number // 4 % 2 == 0:
+            assert size.max() <= 1
+            continue
+        large = np.sort(size, axis=0)[::-1]
+        assert (large[3:] <= 0.05).all()
+        assert np.median(large[:3]) > 0.5
+        # The sums of inputs of unit variance vary as much.
+        assert np.square(size).sum(axis=0).mean() == pytest.approx(12 / 3, rel=0.2)
+    narrow = draw_weights(3, 50, sets, replace(settings, n_draws=2), np.random.default_rng(0))
+    assert all(np.abs(draw.weight).max() <= draw.weight_range for draw in narrow)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opgrow.network import Block, Layer, Network
-from opgrow.network.average import average, fold_rows, rows_between
+from opgrow.network.average import average, fold_rows, member_outputs, rows_between
 from opgrow.operators import OperatorSet
 from tests.networks import randomized
 
@@ -139,10 +139,30 @@ def test_whose_a_block_is_belongs_to_the_digest_of_a_deep_average():
     other = merged.copy()
     other.members = tuple(reversed(merged.members))
     assert other.digest() != merged.digest()
-    assert average([_random_network(1, 0), _random_network(1, 1)]).members is None
+    flat = average([_random_network(1, 0), _random_network(1, 1)])
+    other = flat.copy()
+    other.members = None  # in one layer all blocks read the inputs
+    assert other.digest() == flat.digest()
 
 
 def test_an_average_has_a_linear_head():
     layers = [Layer([Block(4, 2, OperatorSet("multiplication", "sum", "tanh")) for _ in range(2)])]
     with pytest.raises(ValueError, match="linear head"):
         Network(4, 2, layers, members=[[1], [1]], head_operators=OperatorSet("gaussian", "sum", "tanh"))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_outputs_of_each_network_can_be_told_from_their_average(scaled):
+    members = [network((4, 2), 0), network((3, 5), 1), network((1, 1), 2)]
+    for member in members:
+        member.input_mean, member.input_scale = np.zeros(5), np.ones(5)
+        if scaled:
+            member.output_mean, member.output_scale = np.array([1.0, 2.0, 3.0]), np.array([5.0, 0.1, 1.0])
+    merged = average(members)
+    merged.output_mean, merged.output_scale = members[0].output_mean, members[0].output_scale
+    x = np.random.default_rng(3).normal(size=(20, 5))
+    biases = np.stack([member.head.bias for member in members]).astype(np.float64)
+    outputs = member_outputs(merged, biases, x)
+    for own, member in zip(outputs, members, strict=True):
+        np.testing.assert_allclose(own, member.outputs(x), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(outputs.mean(axis=0), merged.outputs(x), rtol=2e-4, atol=2e-5)

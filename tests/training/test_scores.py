@@ -15,6 +15,7 @@ from opgrow.training.scores import (
     Score,
     calibration_error,
     evaluate,
+    nothing_left,
     probabilities,
     reliability,
     row_losses,
@@ -73,12 +74,15 @@ def test_improvement_over_zero():
     assert Score(NAN, 0).improvement_over(Score(0.5, 0)) == -INF
 
 
-def test_a_score_is_perfect_if_none_can_be_better():
-    assert Score(1.0, 0.3, True).perfect
-    assert Score(0.0, 0.0).perfect
-    assert not Score(0.999, 0.0, True).perfect
-    assert not Score(0.0, 0.0, True).perfect
-    assert not Score(1.0, 0.0).perfect
+def test_nothing_is_left_to_gain_from_nearly_nothing():
+    assert nothing_left("accuracy", 1.0)
+    assert not nothing_left("accuracy", 0.9999)
+    assert not nothing_left("accuracy", 0.0)
+    assert nothing_left("brier", 5e-5)
+    assert not nothing_left("brier", 1e-3)
+    assert nothing_left("loss", 0.0)
+    assert not nothing_left("loss", 1e-5)
+    assert nothing_left("brier", np.array([0.0, NAN, 1.0])).tolist() == [True, False, False]
 
 
 def test_a_target_is_reached_from_the_side_of_the_worse():

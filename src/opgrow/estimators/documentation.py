@@ -45,6 +45,12 @@ PARAMETERS = {
         1.5 / sqrt(inputs).""",
     "n_draws": """int
         Random draws tried for each operator set and range.""",
+    "focus": """int or None
+        Inputs on which each neuron concentrates in every second draw, where weights of the others are small;
+        None: all draws are alike.""",
+    "search_neurons": """int or None
+        Neurons by which all operator sets are compared for a larger block; the best eight are then searched
+        with all of its neurons. None: all sets are.""",
     "share_draws": """bool
         Whether operator sets with the same nodal operator are compared on the same random weights.""",
     "search_score": """{"loo", "gcv", "loss", "accuracy"}
@@ -78,9 +84,13 @@ PARAMETERS = {
         Bound on the norm of each neuron's weights.""",
     "optimizer": """"adam" or callable
         A callable takes parameter groups and returns a torch optimiser.""",
-    "fine_tune_epochs, fine_tune_learning_rate, fine_tune_schedule": """int, float, {"constant", "cosine"}
-        Final tuning of the whole network, kept only if the score improves; 0 epochs turn it off. The learning
-        rate is constant, and given up after ``patience`` epochs, or falls to 0 along a cosine.""",
+    "fine_tune_epochs, fine_tune_learning_rate": """int and float
+        Final tuning of the whole network, kept only if the score improves; 0 epochs turn it off.""",
+    "fine_tune_schedule": """{"constant", "cosine"}
+        Whether the learning rate of the final tuning is constant, until ``patience`` epochs have passed
+        without a better score, or falls to 0 along a cosine.""",
+    "fine_tune_dropout": """float or None
+        Dropout in the final tuning; None: the same as in the tuning of blocks.""",
     "validation_fraction": """float
         Part of the training data that only scores; 0 scores on the training data, and so does a part
         of fewer than 8 rows.""",

@@ -23,6 +23,8 @@ __all__ = ["N_SCORES", "Intervals", "intervals_of"]
 N_SCORES = 101
 #: The constant part of the scale is one of these, times the root mean square error of held-out rows.
 _FLOORS = (0.1, 0.2, 0.4, 0.7, 1.0, 2.0)
+#: In place of a scale of nothing; its square is a number, too.
+_SMALLEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def intervals_of(network: Network, biases: np.ndarray | None, held: HeldOut) -> 
     floors = [share * size for share in _FLOORS]
     cost = np.array([_surprise(error, _scale(floor, variance), held.weight) for floor in floors])
     columns = np.arange(len(size))
-    floor = np.maximum(np.stack(floors)[cost.argmin(axis=0), columns], np.finfo(np.float64).tiny)
+    floor = np.maximum(np.stack(floors)[cost.argmin(axis=0), columns], _SMALLEST)
     scores = np.quantile(error / _scale(floor, variance), np.linspace(0.0, 1.0, N_SCORES), axis=0).T
     return Intervals(floor, np.ascontiguousarray(scores), len(error), biases)
 
@@ -98,6 +100,6 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def _surprise(error: np.ndarray, scale: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """The mean negative log-likelihood of errors, as if they were normal, with the best common factor."""
-    scale = np.maximum(np.broadcast_to(scale, error.shape), np.finfo(np.float64).tiny)
-    factor = np.maximum(_mean((error / scale) ** 2, weight), np.finfo(np.float64).tiny)
+    scale = np.maximum(np.broadcast_to(scale, error.shape), _SMALLEST)
+    factor = np.maximum(_mean((error / scale) ** 2, weight), _SMALLEST)
     return 0.5 * np.log(factor) + _mean(np.log(scale), weight)

@@ -53,6 +53,7 @@ class TuningParameters:
     fine_tune_epochs: int = 200
     fine_tune_learning_rate: float = 5e-5
     fine_tune_schedule: str = "constant"
+    fine_tune_dropout: float | None = None
 
 
 @declares_parameters

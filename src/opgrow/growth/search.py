@@ -22,7 +22,7 @@ from ..engine.dispatch import Array, algebra_of
 from ..engine.native import native
 from ..engine.search import SolvedCandidates
 from ..operators import OperatorSet
-from ..rows.draws import Draw, draw_weights
+from ..rows.draws import Draw, DrawSettings, draw_weights
 from ..rows.interface import Rows
 from ..rows.search_sums import Gathered, Shortlist
 
@@ -33,28 +33,27 @@ SCORES = ("loo", "gcv", "loss", "accuracy")
 SMALL = 1 << 24
 #: Candidates that leave-one-out looks at.
 SHORTLIST = 32
+#: Operator sets that are searched with all neurons of a block after all were with a few, and rivals among them.
+_FINALISTS, _RIVALS = 8, 2
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(DrawSettings):
     """How candidates are drawn and scored.
 
     Attributes
     ----------
-    weight_ranges : draws are uniform in [-range, range], once for each range
-    n_draws : draws for each range
-    share_draws : sets with the same nodal operator use the same draw
     ridges : values of the ridge to try
     score : "loo", "gcv", "loss" (all squared errors) or "accuracy"
     rivals : operator sets of which the best is returned too, beside the winner over all
+    few : neurons by which all sets are compared for a larger block, of which the best are then searched with
+        all neurons; None: all sets are
     """
 
-    weight_ranges: tuple[float, ...] = (1.0,)
-    n_draws: int = 1
-    share_draws: bool = True
     ridges: tuple[float, ...] = (1.0,)
     score: str = "loo"
     rivals: frozenset[OperatorSet] = frozenset()
+    few: int | None = None
     n_threads: int = 1
 
 
@@ -136,11 +135,31 @@ def search(
 ) -> SearchResult:
     """Find the operator set, weights and head of a new block of ``n_neurons``.
 
-    ``validation`` is where accuracy is measured; the other scores use the training rows.
+    ``validation`` is where accuracy is measured; the other scores use the training rows. The candidates of
+    sets that did not come so far as to be searched with all neurons are the last ones.
     """
-    draws = draw_weights(
-        rows.n_inputs, n_neurons, sets, settings.weight_ranges, settings.n_draws, settings.share_draws, rng
-    )
+    few = settings.few
+    if few is None or n_neurons <= few or len(sets) <= _FINALISTS + _RIVALS:
+        return _search(rows, sets, n_neurons, settings, rng, validation)
+    first = _search(rows, sets, few, settings, rng, validation)
+    ranked = list(dict.fromkeys(candidate.operator_set for candidate in first.candidates))
+    rivals = [operator_set for operator_set in ranked if operator_set in settings.rivals]
+    finalists = list(dict.fromkeys([*ranked[:_FINALISTS], *rivals[:_RIVALS]]))
+    last = _search(rows, finalists, n_neurons, settings, rng, validation)
+    rest = [candidate for candidate in first.candidates if candidate.operator_set not in finalists]
+    return replace(last, candidates=[*last.candidates, *rest], n_invalid=first.n_invalid + last.n_invalid)
+
+
+def _search(
+    rows: Rows,
+    sets: Sequence[OperatorSet],
+    n_neurons: int,
+    settings: SearchSettings,
+    rng: np.random.Generator,
+    validation: Rows | None,
+) -> SearchResult:
+    """Try all sets with all neurons."""
+    draws = draw_weights(rows.n_inputs, n_neurons, sets, settings, rng)
     if rows.n_rows * rows.n_inputs * n_neurons * len(draws) < SMALL:
         settings = replace(settings, n_threads=1)
     problem = _solve(draws, rows.gather(draws, settings.n_threads), settings)

@@ -15,7 +15,28 @@ from ..engine.features import compiled_features
 from ..engine.native import native
 from ..operators import OperatorSet
 
-__all__ = ["Draw", "all_features", "draw_weights", "n_features", "picked"]
+__all__ = ["Draw", "DrawSettings", "all_features", "draw_weights", "n_features", "picked"]
+
+#: The weights of inputs on which a neuron does not concentrate, as a part of what they would be.
+_ASIDE = 0.05
+
+
+@dataclass(frozen=True)
+class DrawSettings:
+    """How random weights are drawn.
+
+    Attributes
+    ----------
+    weight_ranges : draws are uniform in [-range, range], once for each range
+    n_draws : draws for each range
+    share_draws : sets with the same nodal operator use the same draw
+    focus : inputs on which each neuron concentrates in every second draw; None: all draws are alike
+    """
+
+    weight_ranges: tuple[float, ...] = (1.0,)
+    n_draws: int = 1
+    share_draws: bool = True
+    focus: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,14 +58,12 @@ def draw_weights(
     n_inputs: int,
     n_neurons: int,
     sets: Sequence[OperatorSet],
-    weight_ranges: Sequence[float],
-    n_draws: int,
-    share_draws: bool,
+    settings: DrawSettings,
     rng: np.random.Generator,
 ) -> list[Draw]:
     """Random weights for every operator set, or once for all sets with the same nodal operator."""
     groups: list[list[OperatorSet]]
-    if share_draws:
+    if settings.share_draws:
         by_nodal: dict[str, list[OperatorSet]] = {}
         for s in sets:
             by_nodal.setdefault(s.nodal, []).append(s)
@@ -52,13 +71,25 @@ def draw_weights(
     else:
         groups = [[s] for s in sets]
     draws, first = [], 0
-    for _ in range(n_draws):
+    for number in range(settings.n_draws):
         for group in groups:
             unit = rng.uniform(-1.0, 1.0, size=(n_inputs, n_neurons))
-            for weight_range in weight_ranges:
+            if settings.focus is not None and settings.focus < n_inputs and number % 2:
+                unit = _focused(unit, settings.focus, rng)
+            for weight_range in settings.weight_ranges:
                 draws.append(Draw((unit * weight_range).astype(np.float32), weight_range, group, first))
                 first += len(group)
     return draws
+
+
+def _focused(unit: np.ndarray, focus: int, rng: np.random.Generator) -> np.ndarray:
+    """Weights of which each neuron has a few large ones, so that its sum varies as much as before.
+
+    Few inputs matter together in most tables, and a sum of many hides them.
+    """
+    n_inputs = len(unit)
+    place = rng.random(unit.shape).argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    return unit * np.where(place < focus, np.sqrt(n_inputs / focus), _ASIDE)
 
 
 def _features(x: np.ndarray, draw: Draw, out: np.ndarray) -> None:

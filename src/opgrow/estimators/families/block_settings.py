@@ -36,6 +36,8 @@ class BlockParameters(PresetParameters, TuningParameters, Protocol):
     weight_range: str | float | Sequence[float]
     n_draws: int
     share_draws: bool
+    focus: int | None
+    search_neurons: int | None
     search_score: str
     tune_perceptron: str | bool
     memory_limit: int | str | None
@@ -62,6 +64,10 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
             "weight_range", p.weight_range, lambda v: 0 < v <= 1e12, "positive and at most 1e+12"
         )
     check_flag("share_draws", p.share_draws)
+    for name in ("focus", "search_neurons"):
+        value = getattr(p, name)
+        if value is not None:
+            check_integer(name, value, 1, " or None")
     threads = n_threads(p.n_jobs)
     loss = loss_of(p, classification)
     tuning = tuning_of(p, loss, threads)
@@ -71,8 +77,10 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
             weight_ranges=ranges,
             n_draws=int(p.n_draws),
             share_draws=bool(p.share_draws),
+            focus=None if p.focus is None else int(p.focus),
             ridges=ridges,
             score=p.search_score,
+            few=None if p.search_neurons is None else int(p.search_neurons),
             n_threads=threads,
         ),
         tuning=tuning,
@@ -80,11 +88,13 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
         criterion=criterion_of(p, classification),
         n_min=preset.n_min,
         n_step=preset.n_step,
+        step_share=preset.step_share,
         max_neurons=widest(p),
         max_layers=preset.max_layers,
         block_threshold=float(p.block_threshold),
         layer_threshold=float(p.layer_threshold),
         dropouts=dropouts_of(p),
+        last_dropout=None if p.fine_tune_dropout is None else float(p.fine_tune_dropout),
         logits=classification and loss != "mse",
         n_threads=threads,
     )

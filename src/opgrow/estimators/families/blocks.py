@@ -18,7 +18,7 @@ from ..parameters import Operators
 from ..regressor import GrowingRegressor
 from .block_settings import fill_in, translate
 from .paper_scales import TUNING_OF_LARGE_PROBLEMS, is_large
-from .presets import deepest, n_networks, student_follows, student_size
+from .presets import n_networks, student_follows, student_size
 
 __all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
 
@@ -34,13 +34,15 @@ class BlockParameters:
     max_layers: int | str = "auto"
     n_estimators: int | str = "auto"
     distill: int | str | None = "auto"
-    block_threshold: float = 1e-4
-    layer_threshold: float = 1e-4
+    block_threshold: float = 5e-3
+    layer_threshold: float = 5e-3
     ridge: str | float | Sequence[float] = "auto"
     operators: Operators = "default"
     weight_range: str | float | Sequence[float] = "auto"
-    n_draws: int = 1
+    n_draws: int = 2
     share_draws: bool = True
+    focus: int | None = 2
+    search_neurons: int | None = 16
     search_score: str = "loo"
     tune_perceptron: str | bool = "auto"
 
@@ -49,9 +51,14 @@ class BlockParameters:
 class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSettings]):
     """What the parameters of the family mean."""
 
-    epochs: Sequence[int] = (40, 40, 40)
-    patience: int | None = 20
+    learning_rates: Sequence[float] = (0.01, 0.001)
+    epochs: Sequence[int] = (15, 15)
+    patience: int | None = 8
     dropout: float | Sequence[float] = (0.3, 0.0)
+    fine_tune_epochs: int = 120
+    fine_tune_learning_rate: float = 0.01
+    fine_tune_schedule: str = "cosine"
+    fine_tune_dropout: float | None = 0.0
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -79,11 +86,21 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
             "operators": "paper",
             "ridge": 1.0,
             "weight_range": 2 * np.pi,
+            "n_draws": 1,
             "share_draws": False,
+            "focus": None,
+            "search_neurons": None,
+            "block_threshold": 1e-4,
+            "layer_threshold": 1e-4,
             "search_score": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
             "loss": "mse",
+            "learning_rates": (0.01, 0.001, 0.0001),
             "epochs": (20, 40, 40),
+            "fine_tune_epochs": 200,
+            "fine_tune_learning_rate": 5e-5,
+            "fine_tune_schedule": "constant",
+            "fine_tune_dropout": None,
             "batch_size": 32,
             "dropout": 0.3,
             "weight_decay": 1e-4,
@@ -102,7 +119,7 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
     def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
         """Networks of an average take the values of dropout in turn, where a single one tries them all."""
         if n_networks == 1:
-            return replace(settings, max_layers=deepest(self, 1))
+            return settings
         dropout = settings.dropouts[number % len(settings.dropouts)]
         return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
 
@@ -114,7 +131,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         if size is None:
             return None
         tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
-        return replace(settings, tuning=tuning, dropouts=(0.0,), n_min=size, max_neurons=size, max_layers=1)
+        drops = {"tuning": tuning, "dropouts": (0.0,), "last_dropout": 0.0}
+        return replace(settings, n_min=size, max_neurons=size, max_layers=1, **drops)
 
     def _settings(self, classification: bool) -> BlockSettings:
         return translate(self, classification)

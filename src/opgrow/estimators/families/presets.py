@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from sklearn.base import is_regressor
-
 from ...common.checks import check_choice, check_integer, is_auto
 from ..base import NetworkSize
 
@@ -15,7 +13,6 @@ __all__ = [
     "PRESETS",
     "Preset",
     "PresetParameters",
-    "deepest",
     "n_networks",
     "preset_of",
     "student_follows",
@@ -23,10 +20,12 @@ __all__ = [
     "widest",
 ]
 
-#: Neurons that a layer, or a student, has at most.
-_MOST = 200
-#: Layers that a single network has at most.
-_DEPTH = 2
+#: Neurons that a student has at most, and a layer: more than growth has needed on any table.
+_MOST, _WIDEST = 200, 1000
+#: Layers that a network has at most.
+_DEPTH = 3
+#: The part of a layer that its next block has, where the user names no number of neurons.
+_SHARE = 0.5
 #: Up to so many rows an average has all its networks; then fewer, as there is less to average away.
 _ROWS = 20_000
 
@@ -50,6 +49,7 @@ class Preset:
     Attributes
     ----------
     n_min, n_step, n_estimators, max_layers : values of the parameters of these names
+    step_share : the part of its layer that a block has at least
     student : how many parameters the network may have in the end, for so many inputs and outputs; a larger
         one becomes the teacher of one that has not
     """
@@ -57,7 +57,8 @@ class Preset:
     n_min: int
     n_step: int
     n_estimators: int = 1
-    max_layers: int = 1
+    max_layers: int = _DEPTH
+    step_share: float = _SHARE
     student: Callable[[int, int], int] | None = None
 
 
@@ -74,29 +75,25 @@ def _compact(n_inputs: int, n_outputs: int) -> int:
 
 
 PRESETS: dict[str | None, Preset] = {
-    None: Preset(40, 20, max_layers=_DEPTH),
-    "compact": Preset(20, 10, 5, student=_compact),
+    None: Preset(10, 10),
+    "compact": Preset(10, 10, 5, student=_compact),
     "balanced": Preset(10, 10, 5),
-    "accurate": Preset(80, 40, 10),
+    "accurate": Preset(10, 10, 15),
 }
-#: What presets are for regression, where they differ: smaller blocks leave more to be explained there.
-_REGRESSION_PRESETS: dict[str | None, Preset] = {"balanced": Preset(20, 20, 5)}
 
 
 def preset_of(p: PresetParameters) -> Preset:
     """The preset of an estimator, with what its own parameters say instead; all of them checked."""
     check_choice("preset", p.preset, tuple(PRESETS))
     preset = PRESETS[p.preset]
-    if is_regressor(p):
-        preset = _REGRESSION_PRESETS.get(p.preset, preset)
     own: dict[str, Any] = {}
     for name in ("n_min", "n_step", "n_estimators", "max_layers"):
         value = getattr(p, name)
         if not is_auto(value):
             check_integer(name, value, 1, " or 'auto'")
             own[name] = int(value)
-    if own.get("n_estimators") == 1:
-        own.setdefault("max_layers", max(_DEPTH, preset.max_layers))
+    if "n_step" in own:
+        own["step_share"] = 0.0
     preset = replace(preset, **own)
     if p.distill is not None and not is_auto(p.distill):
         check_integer("distill", p.distill, 1, ", None or 'auto'")
@@ -113,14 +110,7 @@ def n_networks(p: PresetParameters, n_rows: int) -> int:
 
 def widest(p: PresetParameters) -> int:
     """Neurons that a layer may have."""
-    return max(_MOST, preset_of(p).n_min) if is_auto(p.max_neurons) else int(p.max_neurons)
-
-
-def deepest(p: PresetParameters, n_networks: int) -> int:
-    """Layers that each of so many networks may have."""
-    preset = preset_of(p)
-    # Where many rows leave a single network, it is a deep one.
-    return max(_DEPTH, preset.max_layers) if n_networks == 1 and is_auto(p.max_layers) else preset.max_layers
+    return max(_WIDEST, preset_of(p).n_min) if is_auto(p.max_neurons) else int(p.max_neurons)
 
 
 def student_follows(p: PresetParameters, max_parameters: int | None) -> bool:

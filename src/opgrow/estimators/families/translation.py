@@ -54,6 +54,7 @@ class TuningParameters(DecisionParameters, Protocol):
     fine_tune_epochs: int
     fine_tune_learning_rate: float
     fine_tune_schedule: str
+    fine_tune_dropout: float | None
 
 
 def loss_of(p: TuningParameters, classification: bool) -> Loss:
@@ -116,6 +117,9 @@ def fine_tuning_of(p: TuningParameters, tuning: TuningSettings) -> TuningSetting
     check_integer("fine_tune_epochs", p.fine_tune_epochs, 0)
     check_number("fine_tune_learning_rate", p.fine_tune_learning_rate, 0.0, 1e6)
     check_choice("fine_tune_schedule", p.fine_tune_schedule, SCHEDULES)
+    if p.fine_tune_dropout is not None:
+        check_number("fine_tune_dropout", p.fine_tune_dropout, 0.0, 0.999, "None or ")
+        tuning = replace(tuning, dropout=float(p.fine_tune_dropout))
     rate, epochs = float(p.fine_tune_learning_rate), int(p.fine_tune_epochs)
     if p.fine_tune_schedule == "cosine":
         return replace(tuning, learning_rates=cosine(rate, epochs), epochs=(1,) * epochs)

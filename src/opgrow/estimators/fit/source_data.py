@@ -23,7 +23,6 @@ from ...rows.chunks.sources import Source
 from ...rows.chunks.survey import Division, HeldRows, survey
 from ...rows.problem import Problem
 from ..base import GrowingEstimator
-from ..families.presets import deepest
 from .calibration import HeldOut
 from .chunk_preparation import preparation_of
 from .data import MIN_VALIDATION_ROWS, Constants, FitData, check_classes
@@ -54,7 +53,7 @@ class SourceData(FitData):
     def family(self, estimator: GrowingEstimator[Any]) -> GrowingEstimator[Any]:
         """One network without a student; with so many rows no single one matters to the search."""
         single = copy(estimator)
-        single.n_estimators, single.distill, single.max_layers = 1, None, deepest(estimator, 1)
+        single.n_estimators, single.distill = 1, None
         if single.search_score == "loo":
             single.search_score = "gcv"  # which takes one pass over the rows
         return single

@@ -53,6 +53,7 @@ class BlockSettings(GrowthSettings):
     n_min, n_step : neurons of a layer's first block, and at least of every further one
     step_share : the part of its layer so far that a further block has, where that is more
     dropouts : one value, or several of which the best on the first block is used throughout
+    last_dropout : that of the final tuning; None: the same
     """
 
     sets: tuple[OperatorSet, ...]
@@ -64,6 +65,7 @@ class BlockSettings(GrowthSettings):
     max_neurons: int = 200
     block_threshold: float = 1e-4
     dropouts: tuple[float, ...] = (0.0,)
+    last_dropout: float | None = None
 
     def next_block(self, width: int) -> int:
         """Neurons of the next block of a layer that has so many."""
@@ -142,8 +144,9 @@ class BlockGrowth(Growth):
         return self.n_parameters_with([*self.layers, blocks], size * (n_inputs + 3), width)
 
     def fine_tuning(self) -> TuningSettings:
-        """As set, with the dropout that the first block has chosen."""
-        return replace(self.settings.fine_tuning, dropout=self.tuning.dropout)
+        """As set, with the dropout that the first block has chosen, unless another one is set."""
+        last = self.settings.last_dropout
+        return replace(self.settings.fine_tuning, dropout=self.tuning.dropout if last is None else last)
 
     def _search_block(
         self, place: _Place, size: int, sets: Sequence[OperatorSet], parts: list[Rows]
