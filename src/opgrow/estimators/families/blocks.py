@@ -131,8 +131,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         if size is None:
             return None
         tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
-        drops = {"tuning": tuning, "dropouts": (0.0,), "last_dropout": 0.0}
-        return replace(settings, n_min=size, max_neurons=size, max_layers=1, **drops)
+        settings = replace(settings, tuning=tuning, dropouts=(0.0,), last_dropout=0.0)
+        return replace(settings, n_min=size, max_neurons=size, max_layers=1)
 
     def _settings(self, classification: bool) -> BlockSettings:
         return translate(self, classification)
