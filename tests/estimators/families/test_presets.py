@@ -7,19 +7,30 @@ from sklearn.datasets import load_iris, load_wine
 
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
 from opgrow.estimators.base import NetworkSize
-from opgrow.estimators.families.presets import deepest, n_networks, preset_of, student_size, widest
+from opgrow.estimators.families.presets import PRESETS, n_networks, preset_of, student_size, widest
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
 
 SET = OperatorSet("multiplication", "sum", "sigmoid")
+#: Growth in hundredths of a second.
+SHORT = {"epochs": (2,), "learning_rates": (0.01,), "fine_tune_epochs": 2, "operators": [SET]}
+
+
+def block_sizes(**parameters):
+    """Neurons of each block of a layer that grows until it is full."""
+    full = {"block_threshold": -1e9, "max_layers": 1, "n_estimators": 1}
+    model = HeMLGOPRegressor(random_state=0, **SHORT, **full, **parameters)
+    x, y = load_iris(return_X_y=True)
+    return [block.n_neurons for block in model.fit(x[:, 1:], x[:, 0]).network_.layers[0]]
 
 
 def test_a_compact_network_has_few_parameters():
     x, y = load_wine(return_X_y=True)
-    short = {"epochs": (2,), "learning_rates": (0.01,), "max_neurons": 20}
-    model = HeMLGOPClassifier(preset="compact", random_state=0, **short).fit(x, y)
+    model = HeMLGOPClassifier(preset="compact", max_neurons=20, random_state=0, **SHORT).fit(x, y)
     assert 400 < model.network_.n_parameters() <= 500
-    assert model.history_[-1].member == 6
+    assert len(model.network_.layers) == 1
+    # The average of the networks before the last one was its teacher.
+    assert model.history_[-1].member == PRESETS["compact"].n_estimators + 1
 
 
 @pytest.mark.parametrize(("n_inputs", "n_outputs"), [(2, 2), (20, 10), (7, 1)])
@@ -38,41 +49,66 @@ def test_a_compact_student_has_a_neuron_for_each_of_many_classes():
     assert student_size(HeMLGOPClassifier(), teacher) is None
 
 
-def test_growth_and_not_a_preset_bounds_the_networks_of_an_average():
-    assert widest(HeMLGOPClassifier()) == widest(HeMLGOPRegressor()) == 200
-    assert widest(HeMLGOPClassifier(n_min=300)) == 300
-    assert widest(HeMLGOPClassifier(max_neurons=70)) == 70
+@pytest.mark.parametrize("preset", PRESETS)
+def test_growth_and_not_a_preset_bounds_the_networks(preset):
+    classifier, regressor = HeMLGOPClassifier(preset=preset), HeMLGOPRegressor(preset=preset)
+    assert preset_of(classifier) == preset_of(regressor)
+    assert preset_of(classifier).max_layers == preset_of(HeMLGOPClassifier()).max_layers > 1
+    assert widest(classifier) == widest(regressor) == widest(HeMLGOPClassifier())
+    assert widest(classifier) > 20 * preset_of(classifier).n_min
+    assert widest(HeMLGOPClassifier(preset=preset, n_min=5000)) == 5000
+    assert widest(HeMLGOPClassifier(preset=preset, max_neurons=70)) == 70
 
 
-def test_a_single_network_may_have_two_layers_and_those_of_an_average_one():
-    assert deepest(HeMLGOPRegressor(), 1) == 2
-    assert deepest(HeMLGOPRegressor(), 5) == 1
-    assert deepest(HeMLGOPRegressor(max_layers=4), 1) == 4
+def test_more_accurate_presets_grow_more_networks():
+    single, balanced, accurate = (
+        preset_of(HeMLGOPClassifier(preset=p)) for p in (None, "balanced", "accurate")
+    )
+    assert 1 == single.n_estimators < balanced.n_estimators < accurate.n_estimators
+    assert HeMLGOPClassifier().preset == "balanced"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_only_a_compact_network_is_a_student(preset):
+    assert (preset_of(HeMLGOPClassifier(preset=preset)).student is not None) == (preset == "compact")
 
 
 def test_parameters_of_their_own_come_before_those_of_a_preset():
+    ready = PRESETS["accurate"]
     accurate = preset_of(HeMLGOPClassifier(preset="accurate", n_min=7, n_estimators=2))
-    assert (accurate.n_min, accurate.n_step, accurate.n_estimators, accurate.max_layers) == (7, 40, 2, 1)
-    alone = preset_of(HeMLGOPClassifier(preset=None))
-    assert (alone.n_min, alone.n_step, alone.n_estimators, alone.max_layers) == (40, 20, 1, 2)
-    several = preset_of(HeMLGOPClassifier(preset=None, n_estimators=3))
+    assert (accurate.n_min, accurate.n_estimators) == (7, 2)
+    assert (accurate.n_step, accurate.max_layers) == (ready.n_step, ready.max_layers)
+    alone = preset_of(HeMLGOPClassifier(n_estimators=1))
+    assert alone == preset_of(HeMLGOPClassifier(preset=None)) == PRESETS[None]
+    several = preset_of(HeMLGOPClassifier(preset=None, n_estimators=3, max_layers=2))
     assert (several.n_estimators, several.max_layers) == (3, 2)
-    deep = preset_of(HeMLGOPClassifier(max_layers=3))
-    assert (deep.n_estimators, deep.max_layers) == (5, 3)
+    assert preset_of(HeMLGOPRegressor(max_layers=7)).max_layers == 7
     with pytest.raises(
         ValueError, match="preset must be one of None, 'compact', 'balanced', 'accurate', got"
     ):
         HeMLGOPClassifier(preset="tiny").fit(*load_iris(return_X_y=True))
 
 
+def test_blocks_grow_with_their_layer():
+    assert block_sizes(n_min=40, max_neurons=150) == [40, 20, 30, 45, 15]
+
+
+def test_no_block_but_the_last_is_smaller_than_a_step():
+    least = PRESETS[None].n_step
+    assert block_sizes(n_min=2, max_neurons=2 + least + 1) == [2, least, 1]
+
+
+def test_a_step_of_the_user_turns_proportional_growth_off():
+    assert preset_of(HeMLGOPClassifier()).step_share > 0
+    assert preset_of(HeMLGOPClassifier(n_step=20)).step_share == 0
+    assert block_sizes(n_min=40, n_step=20, max_neurons=150) == [40, 20, 20, 20, 20, 20, 10]
+    assert block_sizes(n_min=40, n_step=1, max_neurons=43) == [40, 1, 1, 1]
+
+
 def test_many_rows_need_fewer_networks():
     model = HeMLGOPClassifier()
-    assert [n_networks(model, rows) for rows in (10, 20_000, 33_000, 50_000, 51_000, 10**7)] == [
-        5,
-        5,
-        3,
-        2,
-        1,
-        1,
-    ]
+    numbers = [n_networks(model, rows) for rows in (10, 10_000, 20_000, 33_000, 50_000, 51_000, 10**5, 10**7)]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] == numbers[1] == preset_of(model).n_estimators
+    assert numbers[-1] == 1
     assert n_networks(HeMLGOPClassifier(n_estimators=4), 10**7) == 4

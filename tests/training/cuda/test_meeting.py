@@ -277,7 +277,8 @@ class Stops(Callback):
 def fitted_in_time(**parameters):
     """A fit of three networks on another thread, which this one does not wait for without end."""
     x, y = make_classification(120, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
-    brief = {"n_min": 3, "n_step": 2, "max_neurons": 7, "epochs": (2, 1, 1), "fine_tune_epochs": 1}
+    brief = {"n_min": 3, "n_step": 2, "max_neurons": 7, "max_layers": 2}
+    brief |= {"epochs": (2, 1), "learning_rates": (0.01, 0.001), "fine_tune_epochs": 2}
     model = HeMLGOPClassifier(n_estimators=3, random_state=0, **brief, **parameters)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(model.fit, x, y).result(WAIT)
