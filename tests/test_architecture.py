@@ -270,7 +270,7 @@ def _frames_of_a_fit(*names: str) -> dict[str, list[str]]:
             stacks[frame.f_code.co_name] = stack
 
     x, y = load_iris(return_X_y=True)
-    brief = {"n_min": 4, "max_neurons": 4, "max_layers": 1, "epochs": (2, 2, 2), "fine_tune_epochs": 2}
+    brief = {"n_min": 4, "max_neurons": 4, "max_layers": 1, "epochs": (2, 2), "fine_tune_epochs": 2}
     model = HeMLGOPClassifier(preset=None, n_jobs=1, random_state=0, **brief)
     before = sys.getprofile()
     sys.setprofile(look)

@@ -14,14 +14,14 @@ def test_every_ablation_is_one_that_its_method_takes(name):
     models.check_model(name)
     method, parameters = models.split_name(name)
     short = {"max_neurons": 2, "n_min": 2, "n_step": 2, "max_layers": 1}
-    settings = {"epochs": (1, 1, 1), "fine_tune_epochs": 1} | parameters | short
+    settings = {"fine_tune_epochs": 1} | parameters | short
     assert models.methods()[method](**settings).fit(x[::5], y[::5]).n_features_in_ == 4
 
 
 def test_every_grid_is_one_that_its_method_takes():
     for name, cls in models.methods().items():
         for parameters in models.grid_of(name):
-            cls(**parameters)
+            assert cls(**parameters).plan(100, 4, 3).n_parameters
     sizes = {name: len(models.grid_of(name)) for name in models.methods()}
     assert sizes == {
         **dict.fromkeys(("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN"), 4),

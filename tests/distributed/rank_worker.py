@@ -34,7 +34,7 @@ from opgrow.rows.chunks import from_arrays
 #: A few operator sets of every kind, so that the fits are quick.
 SETS = library()[::11]
 SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "operators": SETS, "random_state": 0, "batch_size": 200}
-SHORT = {"epochs": (3, 2, 1), "fine_tune_epochs": 2}
+SHORT = {"epochs": (3, 2), "fine_tune_epochs": 2}
 #: Sources of 800 rows are then read in several windows, and only some of their rows are held.
 CHUNKED = {"memory_limit": 60_000, "n_estimators": 1}
 N_ROWS = 800
@@ -74,7 +74,7 @@ FITS: dict[str, tuple[Any, Any]] = {
         numbers,
     ),
     "torch chunks": (
-        lambda: HeMLGOPClassifier(**SMALL, **CHUNKED, epochs=(2, 1, 1), fine_tune_epochs=0, loss=squared),
+        lambda: HeMLGOPClassifier(**SMALL, **CHUNKED, epochs=(2, 1), fine_tune_epochs=0, loss=squared),
         classes,
     ),
 }

@@ -18,9 +18,11 @@ FULL: dict[str, dict[str, Any]] = {
             "n_min": 4,
             "n_step": 3,
             "max_neurons": 9,
+            "max_layers": 2,
             "n_estimators": 2,
             "block_threshold": -1e9,
-            "epochs": (1, 0, 0),
+            "layer_threshold": -1e9,
+            "epochs": (1, 0),
         }
         | {"fine_tune_epochs": 0},
     ),

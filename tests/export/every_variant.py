@@ -37,6 +37,7 @@ OWN = {
     "diabetes": load_diabetes,
 }
 SMALL = {
+    "learning_rates": (0.01, 0.001, 0.0001),
     "epochs": (10, 5, 5),
     "fine_tune_epochs": 5,
     "max_neurons": 100,

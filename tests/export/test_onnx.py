@@ -41,6 +41,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::opgrow.common.errors.RangeWarni
 QUICK = {
     "n_min": 6,
     "n_step": 3,
+    "learning_rates": (0.01, 0.001, 0.0001),
     "epochs": (12, 4, 2),
     "fine_tune_epochs": 2,
     "max_layers": 2,

@@ -58,7 +58,7 @@ def test_the_cpu_has_its_own_backend():
 def test_a_network_grown_on_a_gpu_predicts_where_there_is_none(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     x, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    model = HeMLGOPClassifier(n_min=2, max_neurons=2, epochs=(1, 1, 1), random_state=0).fit(x, y)
+    model = HeMLGOPClassifier(n_min=2, max_neurons=2, epochs=(1, 1), random_state=0).fit(x, y)
     expected = model.predict_proba(x)
     model.set_params(device="cuda")
     assert (model.predict_proba(x) == expected).all()

@@ -13,7 +13,7 @@ BRIEF = {
     "n_min": 4,
     "n_step": 3,
     "max_neurons": 7,
-    "epochs": (3, 3, 3),
+    "epochs": (3, 3),
     "fine_tune_epochs": 2,
     "random_state": 0,
 }

@@ -27,7 +27,7 @@ from tests import example_operators
 from tests.double_precision import answers
 from tests.export.compiled import MODES, Library, name_of, needs_compiler
 
-QUICK = {"n_min": 8, "n_step": 4, "max_neurons": 12, "epochs": (4, 2, 2), "fine_tune_epochs": 2}
+QUICK = {"n_min": 8, "n_step": 4, "max_neurons": 12, "epochs": (4, 2), "fine_tune_epochs": 2}
 SETTINGS = QUICK | {"preset": None, "max_layers": 1, "random_state": 0}
 CLASSES = load_wine(return_X_y=True)
 NUMBERS = load_diabetes(return_X_y=True)

@@ -14,7 +14,7 @@ from opgrow import BLSClassifier, HeMLGOPClassifier, HeMLGOPRegressor
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=NEEDED)
 
-QUICK = {"epochs": (5, 5, 5), "fine_tune_epochs": 5, "random_state": 0}
+QUICK = {"epochs": (5, 5), "fine_tune_epochs": 5, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 import opgrow
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
-parameters = dict(n_min=6, epochs=(3, 2, 1), fine_tune_epochs=2, max_layers=1, random_state=0)
+parameters = dict(n_min=6, epochs=(3, 2), fine_tune_epochs=2, max_layers=1, random_state=0)
 opgrow.HeMLGOPClassifier(**parameters).fit(X, y).save(sys.argv[1])
 """
     path = tmp_path_factory.mktemp("models") / "iris.safetensors"

@@ -168,7 +168,7 @@ def test_without_rows_a_sentence_says_how_to_give_some():
 
 
 def test_steps_are_listed_whether_kept_or_not():
-    model = HeMLGOPClassifier(n_min=5, n_step=5, epochs=(2, 2, 2), n_estimators=1, random_state=0).fit(*IRIS)
+    model = HeMLGOPClassifier(n_min=5, n_step=5, epochs=(2, 2), n_estimators=1, random_state=0).fit(*IRIS)
     text = page(model)
     table = re.search(r'<table id="growth">.*?</table>', text, re.DOTALL)[0]
     rejected = sum(not step.accepted for step in model.history_)

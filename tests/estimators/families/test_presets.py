@@ -20,7 +20,7 @@ def block_sizes(**parameters):
     """Neurons of each block of a layer that grows until it is full."""
     full = {"block_threshold": -1e9, "max_layers": 1, "n_estimators": 1}
     model = HeMLGOPRegressor(random_state=0, **SHORT, **full, **parameters)
-    x, y = load_iris(return_X_y=True)
+    x, _ = load_iris(return_X_y=True)
     return [block.n_neurons for block in model.fit(x[:, 1:], x[:, 0]).network_.layers[0]]
 
 

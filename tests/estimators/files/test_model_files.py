@@ -42,6 +42,7 @@ from tests.networks import are_same, randomized
 QUICK = {
     "n_min": 6,
     "n_step": 3,
+    "learning_rates": (0.01, 0.001, 0.0001),
     "epochs": (3, 2, 1),
     "fine_tune_epochs": 2,
     "max_layers": 1,

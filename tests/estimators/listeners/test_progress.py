@@ -29,7 +29,7 @@ QUICK = {
     "preset": None,
     "n_min": 6,
     "n_step": 3,
-    "epochs": (3, 2, 1),
+    "epochs": (3, 2),
     "fine_tune_epochs": 2,
     "max_layers": 1,
     "random_state": 0,
@@ -192,7 +192,7 @@ class Interrupt(Callback):
         raise KeyboardInterrupt
 
 callbacks = [Interrupt()] if {verbose} else [Progress(), Interrupt()]
-model = HeMLGOPClassifier(n_min=4, epochs=(1, 1, 1), random_state=0, callbacks=callbacks, verbose={verbose})
+model = HeMLGOPClassifier(n_min=4, epochs=(1, 1), random_state=0, callbacks=callbacks, verbose={verbose})
 try:
     model.fit(*load_iris(return_X_y=True))
 except KeyboardInterrupt as error:
