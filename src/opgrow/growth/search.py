@@ -33,7 +33,7 @@ SCORES = ("loo", "gcv", "loss", "accuracy")
 SMALL = 1 << 24
 #: Candidates that leave-one-out looks at.
 SHORTLIST = 32
-#: Operator sets that are searched with all neurons of a block after all sets were with a few, and their rivals.
+#: Operator sets that are searched with all neurons of a block after all were with a few, and their rivals.
 _FINALISTS, _RIVALS = 8, 2
 
 

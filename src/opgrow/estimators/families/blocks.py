@@ -34,8 +34,8 @@ class BlockParameters:
     max_layers: int | str = "auto"
     n_estimators: int | str = "auto"
     distill: int | str | None = "auto"
-    block_threshold: float = 5e-3
-    layer_threshold: float = 5e-3
+    block_threshold: float = 1e-3
+    layer_threshold: float = 1e-3
     ridge: str | float | Sequence[float] = "auto"
     operators: Operators = "default"
     weight_range: str | float | Sequence[float] = "auto"
@@ -55,10 +55,10 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
     epochs: Sequence[int] = (15, 15)
     patience: int | None = 8
     dropout: float | Sequence[float] = (0.3, 0.0)
-    fine_tune_epochs: int = 120
+    fine_tune_epochs: int = 60
     fine_tune_learning_rate: float = 0.01
     fine_tune_schedule: str = "cosine"
-    fine_tune_dropout: float | None = 0.0
+    fine_tune_dropout: float | None = 0.1
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -148,4 +148,9 @@ class BlockClassifier(RunParameters, ChunkParameters, GrowingClassifier[BlockSet
 
 @declares_parameters
 class BlockRegressor(RunParameters, ChunkParameters, GrowingRegressor[BlockSettings], BlockEstimator):
-    """The regressors of the family."""
+    """The regressors of the family: for numbers, dropout costs accuracy, and blocks need smaller steps."""
+
+    learning_rates: Sequence[float] = (0.003, 0.0005)
+    dropout: float | Sequence[float] = 0.0
+    fine_tune_epochs: int = 120
+    fine_tune_dropout: float | None = 0.0

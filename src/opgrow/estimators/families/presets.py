@@ -20,14 +20,15 @@ __all__ = [
     "widest",
 ]
 
-#: Neurons that a student has at most, and a layer: more than growth has needed on any table.
-_MOST, _WIDEST = 200, 1000
+#: Neurons that a student has at most, and a layer.
+_MOST, _WIDEST = 200, 400
 #: Layers that a network has at most.
 _DEPTH = 3
 #: The part of a layer that its next block has, where the user names no number of neurons.
 _SHARE = 0.5
-#: Up to so many rows an average has all its networks; then fewer, as there is less to average away.
-_ROWS = 20_000
+#: Up to so many rows an average has all its networks; then fewer, as there is less to average away, and at
+#: least three.
+_ROWS, _FEWEST = 20_000, 3
 
 
 class PresetParameters(Protocol):
@@ -105,7 +106,7 @@ def preset_of(p: PresetParameters) -> Preset:
 def n_networks(p: PresetParameters, n_rows: int) -> int:
     """How many networks are grown from so many rows."""
     most = preset_of(p).n_estimators
-    return min(most, max(1, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
+    return min(most, max(_FEWEST, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
 
 
 def widest(p: PresetParameters) -> int:
