@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,9 +133,9 @@ def targets(folder: Path, target: str | None) -> tuple[str, np.ndarray]:
     return name, targets_of(open_source(folder, name))[0]
 
 
-def prediction_lines(model: ModelFile, folder: Path, rows: Any, proba: bool) -> Iterator[bytes]:
+def prediction_lines(model: ModelFile, folder: Path, rows: Callable[..., str]) -> Iterator[bytes]:
     """CSV of the predictions, chunk by chunk; ``rows`` makes header and rows from inputs."""
     from opgrow.estimators.fit.sources import chunks_for
 
     for number, chunk in enumerate(chunks_for(model.estimator, model_inputs(model, folder))):
-        yield rows(model, chunk.x, proba, header=number == 0).encode()
+        yield rows(model, chunk.x, header=number == 0).encode()

@@ -7,6 +7,7 @@ import io
 import sys
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,14 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Add a column p_<class> with the probability of each class.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            help="Add columns 'low' and 'high', between which this share of the true numbers should lie, "
+            "such as 0.9.",
+        ),
+    ] = None,
     header: options.Header = None,
     decimal: options.Decimal = None,
 ) -> None:
@@ -58,14 +67,15 @@ def predict(
         common.refuse_to_replace(model, Path(output), "the model file")
         common.require_suffix(Path(output), ".csv", "The table of predictions")
     loaded = read(model)
+    as_csv = partial(_csv, proba=proba, interval=interval)
     content: Iterable[bytes]
     with common.notes():
         if data.is_dir():
             _refuse_for_folders(header, decimal)
-            content = prediction_lines(loaded, data, _csv, proba)
+            content = prediction_lines(loaded, data, as_csv)
         else:
             table = common.read_for(loaded, data, header, decimal)
-            content = [_csv(loaded, common.inputs(loaded, table), proba).encode()]
+            content = [as_csv(loaded, common.inputs(loaded, table)).encode()]
         if output == "-":
             for part in content:
                 # A file or another program gets the labels as they are.
@@ -118,21 +128,23 @@ def _show(model: Path, data: Path, name: str, n_rows: int, scores: dict[str, flo
         common.console().print(f"{n_rows} rows: {common.scores_text(scores)}", soft_wrap=True)
 
 
-def _rows(model: ModelFile, x: np.ndarray, proba: bool) -> list[list[Any]]:
+def _rows(model: ModelFile, x: np.ndarray, proba: bool, interval: float | None) -> list[list[Any]]:
     """Header and rows of the predictions."""
     from sklearn.base import is_classifier
 
     estimator = model.estimator
     if proba and not is_classifier(estimator):
         raise ValueError(f"--proba needs a classifier, and this model is a {type(estimator).__name__}.")
+    if interval is not None and is_classifier(estimator):
+        raise ValueError(f"--interval needs a regressor, and this model is a {type(estimator).__name__}.")
     with warnings.catch_warnings():
         # The columns were selected by name, and a matrix has none that could be compared.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         predicted = estimator.predict(x)
         probabilities = estimator.predict_proba(x) if proba else None
-    if predicted.ndim == 2:
-        names = [f"prediction_{i}" for i in range(predicted.shape[1])]
-        return [names, *predicted.tolist()]
+        bounds = None if interval is None else estimator.predict_interval(x, interval)
+    if not is_classifier(estimator):
+        return _number_rows(predicted, bounds)
     header, rows = ["prediction"], [[value] for value in predicted.tolist()]
     if probabilities is not None:
         header += [f"p_{common.label_text(label)}" for label in estimator.classes_.tolist()]
@@ -140,9 +152,22 @@ def _rows(model: ModelFile, x: np.ndarray, proba: bool) -> list[list[Any]]:
     return [header, *rows]
 
 
-def _csv(model: ModelFile, x: np.ndarray, proba: bool, header: bool = True) -> str:
+def _number_rows(predicted: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | None) -> list[list[Any]]:
+    """Header and rows of predicted numbers (n,) or (n, targets), with the bounds of their intervals."""
+    ends = [""] if predicted.ndim == 1 else [f"_{i}" for i in range(predicted.shape[1])]
+    kinds = {"prediction": predicted}
+    if bounds is not None:
+        kinds |= dict(zip(("low", "high"), bounds, strict=True))
+    header = [f"{kind}{end}" for kind in kinds for end in ends]
+    columns = [
+        list(column) for values in kinds.values() for column in values.reshape(len(values), -1).T.tolist()
+    ]
+    return [header, *map(list, zip(*columns, strict=True))]
+
+
+def _csv(model: ModelFile, x: np.ndarray, proba: bool, interval: float | None, header: bool = True) -> str:
     """The predictions as CSV, with or without the header."""
-    rows = _rows(model, x, proba)
+    rows = _rows(model, x, proba, interval)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows if header else rows[1:])
     return text.getvalue()
