@@ -25,6 +25,7 @@ from tests.cli.commands import refused, run, write_csv
 
 QUICK = [
     *("--param", "n_min=6", "--param", "n_step=3", "--param", "epochs=3,2"),
+    *("--param", "learning_rates=0.01,0.001"),
     *("--param", "fine_tune_epochs=2", "--param", "max_layers=1"),
 ]
 RANDOM = [*QUICK, "--method", "hemlrn"]

@@ -195,7 +195,7 @@ def test_the_traffic_is_as_the_formulas_say() -> None:
     x, y = worker.classes()
     n_neurons, n_outputs, epochs = 9, 3, 5
     clf = HeMLGOPClassifier(
-        n_min=n_neurons, max_neurons=n_neurons, max_layers=1, n_estimators=1, epochs=(epochs,),
+        n_min=n_neurons, max_neurons=n_neurons, max_layers=1, n_estimators=1, n_draws=1, epochs=(epochs,),
         learning_rates=(0.01,), patience=None, dropout=0.0, fine_tune_epochs=0, batch_size=200,
         validation_fraction=0.0, random_state=0, n_jobs=1,
     )  # fmt: skip

@@ -525,7 +525,7 @@ def test_small_weights_and_integers_lose_at_most_a_point_on_digits(tmp_path: Pat
     x, y = load_digits(return_X_y=True)
     train, test = slice(0, 1200), slice(1200, None)
     model = opgrow.HeMLGOPClassifier(
-        n_min=40, max_layers=1, epochs=(10, 10, 10), fine_tune_epochs=5, random_state=0
+        n_min=40, max_neurons=80, max_layers=1, epochs=(10, 10), fine_tune_epochs=5, random_state=0
     ).fit(x[train], y[train])
     files = [tmp_path / f"{name_of(mode)}.c" for mode in MODES]
     for file, mode in zip(files, MODES, strict=True):

@@ -49,7 +49,8 @@ EVIL = [
     "new\nline \\\nand\r\n%s%n ??'",
     "\u200fשלום 名前 \u2028",
 ]
-PLAIN = [f"name{i}" for i in range(len(EVIL))]
+#: In the same order, so that the classes have the same codes and the networks are the same.
+PLAIN = [f"name{sorted(EVIL).index(name)}" for name in EVIL]
 
 
 def fitted(names: list[str]) -> Any:

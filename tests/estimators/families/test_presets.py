@@ -110,5 +110,5 @@ def test_many_rows_need_fewer_networks():
     numbers = [n_networks(model, rows) for rows in (10, 10_000, 20_000, 33_000, 50_000, 51_000, 10**5, 10**7)]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[0] == numbers[1] == preset_of(model).n_estimators
-    assert numbers[-1] == 1
+    assert 1 <= numbers[-1] < numbers[0]
     assert n_networks(HeMLGOPClassifier(n_estimators=4), 10**7) == 4
