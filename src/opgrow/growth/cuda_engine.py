@@ -41,6 +41,8 @@ class CudaEngine:
 
     def __init__(self, device: torch.device) -> None:
         self.device = indexed(device)
+        # Networks grow on threads, and if two of these begin the first decomposition on a GPU, torch fails.
+        torch.linalg.cholesky(torch.eye(1, device=self.device))
         self.matrices = DeviceMatrices(self.device)
         self._sources: dict[int, tuple[Problem, Source]] = {}
         self._meeting: Meeting | None = None
