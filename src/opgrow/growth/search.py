@@ -138,31 +138,41 @@ def search(
     ``validation`` is where accuracy is measured; the other scores use the training rows. The candidates of
     sets that did not come so far as to be searched with all neurons are the last ones.
     """
-    few = settings.few
-    if few is None or n_neurons <= few or len(sets) <= _FINALISTS + _RIVALS:
-        return _search(rows, sets, n_neurons, settings, rng, validation)
-    first = _search(rows, sets, few, settings, rng, validation)
+    few, first = settings.few, None
+    short = few is None or n_neurons <= few or len(sets) <= _FINALISTS + _RIVALS
+    for size in (n_neurons,) if short else (few, n_neurons):
+        assert size is not None
+        finalists = sets if first is None else _finalists(first, settings)
+        draws = draw_weights(rows.n_inputs, size, finalists, settings, rng)
+        small = rows.n_rows * rows.n_inputs * size * len(draws) < SMALL
+        here = replace(settings, n_threads=1) if small else settings
+        problem = _solve(draws, rows.gather(draws, here.n_threads), here)
+        result = _ranked(problem, rows, validation, here)
+        if first is not None:
+            return _joined(first, result)
+        first = result
+    assert first is not None
+    return first
+
+
+def _finalists(first: SearchResult, settings: SearchSettings) -> list[OperatorSet]:
+    """The best sets of a search with few neurons, and the best rivals among all."""
     ranked = list(dict.fromkeys(candidate.operator_set for candidate in first.candidates))
     rivals = [operator_set for operator_set in ranked if operator_set in settings.rivals]
-    finalists = list(dict.fromkeys([*ranked[:_FINALISTS], *rivals[:_RIVALS]]))
-    last = _search(rows, finalists, n_neurons, settings, rng, validation)
+    return list(dict.fromkeys([*ranked[:_FINALISTS], *rivals[:_RIVALS]]))
+
+
+def _joined(first: SearchResult, last: SearchResult) -> SearchResult:
+    """A search of finalists, with what came of the other sets before."""
+    finalists = {candidate.operator_set for candidate in last.candidates}
     rest = [candidate for candidate in first.candidates if candidate.operator_set not in finalists]
-    return replace(last, candidates=[*last.candidates, *rest], n_invalid=first.n_invalid + last.n_invalid)
+    n_invalid = first.n_invalid + last.n_invalid
+    return replace(last, candidates=[*last.candidates, *rest], n_invalid=n_invalid)
 
 
-def _search(
-    rows: Rows,
-    sets: Sequence[OperatorSet],
-    n_neurons: int,
-    settings: SearchSettings,
-    rng: np.random.Generator,
-    validation: Rows | None,
-) -> SearchResult:
-    """Try all sets with all neurons."""
-    draws = draw_weights(rows.n_inputs, n_neurons, sets, settings, rng)
-    if rows.n_rows * rows.n_inputs * n_neurons * len(draws) < SMALL:
-        settings = replace(settings, n_threads=1)
-    problem = _solve(draws, rows.gather(draws, settings.n_threads), settings)
+def _ranked(problem: _Problem, rows: Rows, validation: Rows | None, settings: SearchSettings) -> SearchResult:
+    """Score all candidates, and return them with the winner and the best rival."""
+    draws = problem.draws
     valid = _stacked([u.valid for u in problem.updates])
     if not valid.any():
         raise NotFiniteError(

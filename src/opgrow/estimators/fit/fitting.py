@@ -88,8 +88,8 @@ class Fit:
             with listening(self._audience(), self.n_networks) as self.listeners:
                 self.listeners.hear_all(self._started())
                 n_at_once, members = self._members()
-                results = enumerate(stream(members, n_at_once))
-                grown = [(number, network) for number, network in results if network is not None]
+                networks = list(stream(members, n_at_once))
+                grown = [(number, one) for number, one in enumerate(networks) if one is not None]
                 average, held = self._joined(grown)
                 network = self._taught(average)
                 data.finish(network)
