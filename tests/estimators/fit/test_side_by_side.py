@@ -65,9 +65,7 @@ def test_averages_of_regressions_have_the_units_of_the_target():
 
 
 def test_networks_with_several_layers_are_averaged():
-    flipped = np.where(
-        np.arange(150) % 10, Y, (Y + 1) % 3
-    )  # where one layer leaves nothing, no other follows
+    flipped = np.where(np.arange(150) % 10, Y, (Y + 1) % 3)  # so that one layer leaves something to learn
     model = classifier(max_layers=2, layer_threshold=-1e9).fit(X, flipped)
     assert [len(counts) for counts in model.network_.members] == [2, 2, 2]
     assert len(model.network_.layers) == 2
