@@ -45,6 +45,7 @@ QUICK = {
     "epochs": (12, 4, 2),
     "fine_tune_epochs": 2,
     "max_layers": 2,
+    "max_neurons": 9,
     "layer_threshold": -1.0,
     "widths": (4, 3),
     "random_state": 0,

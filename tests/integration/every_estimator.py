@@ -28,7 +28,7 @@ BLOCKS = {**TRAINED, "n_min": 6, "n_step": 3, "max_neurons": 12, "max_layers": 2
 PASSES = {**TRAINED, "widths": (4, 3), "operators": library()[::13], "layer_threshold": -1.0}
 CLOSED = {"n_min": 12, "n_step": 6, "max_neurons": 24, "admm_iterations": 20}
 METHODS: dict[str, dict[str, Any]] = {
-    "HeMLGOP": {**BLOCKS, "max_layers": "auto", "n_estimators": 2},
+    "HeMLGOP": {**BLOCKS, "max_layers": "auto", "n_estimators": 2, "search_neurons": 2},
     "HoMLGOP": {**BLOCKS, "n_estimators": 1},
     "HeMLRN": {**BLOCKS, "n_estimators": 1, "fine_tune_epochs": 0},
     "HoMLRN": {**BLOCKS, "n_estimators": 1},
