@@ -41,7 +41,7 @@ class TuningParameters:
 
     criterion: str = "auto"
     loss: Loss = "auto"
-    learning_rates: Sequence[float] = (0.01, 0.001, 0.0001)
+    learning_rates: str | Sequence[float] = (0.01, 0.001, 0.0001)
     epochs: Sequence[int] = (20, 40, 40)
     patience: int | None = 5
     batch_size: int | str = "auto"

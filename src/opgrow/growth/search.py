@@ -26,7 +26,16 @@ from ..rows.draws import Draw, DrawSettings, draw_weights
 from ..rows.interface import Rows
 from ..rows.search_sums import Gathered, Shortlist
 
-__all__ = ["SCORES", "Candidate", "SearchResult", "SearchSettings", "Winner", "check_result", "search"]
+__all__ = [
+    "SCORES",
+    "Candidate",
+    "SearchResult",
+    "SearchSettings",
+    "Winner",
+    "check_result",
+    "search",
+    "stages",
+]
 
 SCORES = ("loo", "gcv", "loss", "accuracy")
 #: Evaluations of nodal operators below which threads cost more than they bring.
@@ -138,10 +147,8 @@ def search(
     ``validation`` is where accuracy is measured; the other scores use the training rows. The candidates of
     sets that did not come so far as to be searched with all neurons are the last ones.
     """
-    few, first = settings.few, None
-    short = few is None or n_neurons <= few or len(sets) <= _FINALISTS + _RIVALS
-    for size in (n_neurons,) if short else (few, n_neurons):
-        assert size is not None
+    first = None
+    for _, size in stages(n_neurons, len(sets), settings):
         finalists = sets if first is None else _finalists(first, settings)
         draws = draw_weights(rows.n_inputs, size, finalists, settings, rng)
         small = rows.n_rows * rows.n_inputs * size * len(draws) < SMALL
@@ -153,6 +160,14 @@ def search(
         first = result
     assert first is not None
     return first
+
+
+def stages(n_neurons: int, n_sets: int, settings: SearchSettings) -> list[tuple[int, int]]:
+    """How many operator sets at most are compared by how many neurons, stage by stage."""
+    few, most = settings.few, _FINALISTS + _RIVALS
+    if few is None or n_neurons <= few or n_sets <= most:
+        return [(n_sets, n_neurons)]
+    return [(n_sets, few), (most, n_neurons)]
 
 
 def _finalists(first: SearchResult, settings: SearchSettings) -> list[OperatorSet]:

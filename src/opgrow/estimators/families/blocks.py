@@ -51,7 +51,7 @@ class BlockParameters:
 class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSettings]):
     """What the parameters of the family mean."""
 
-    learning_rates: Sequence[float] = (0.01, 0.001)
+    learning_rates: str | Sequence[float] = "auto"
     epochs: Sequence[int] = (15, 15)
     patience: int | None = 8
     dropout: float | Sequence[float] = (0.3, 0.0)
@@ -148,9 +148,8 @@ class BlockClassifier(RunParameters, ChunkParameters, GrowingClassifier[BlockSet
 
 @declares_parameters
 class BlockRegressor(RunParameters, ChunkParameters, GrowingRegressor[BlockSettings], BlockEstimator):
-    """The regressors of the family: for numbers, dropout costs accuracy, and blocks need smaller steps."""
+    """The regressors of the family: for numbers, dropout costs accuracy."""
 
-    learning_rates: Sequence[float] = (0.003, 0.0005)
     dropout: float | Sequence[float] = 0.0
     fine_tune_epochs: int = 120
     fine_tune_dropout: float | None = 0.0

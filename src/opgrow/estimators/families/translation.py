@@ -32,6 +32,11 @@ __all__ = [
 ]
 
 
+#: The first of the automatic learning rates, and by which factor each is smaller than the one before: for
+#: squared error, to which a closed-form head is a good start, and for other losses.
+_SQUARED, _OTHERWISE = (0.003, 6), (0.01, 10)
+
+
 class DecisionParameters(Protocol):
     """What decides growth."""
 
@@ -42,7 +47,7 @@ class TuningParameters(DecisionParameters, Protocol):
     """The parameters of back-propagation."""
 
     loss: Loss
-    learning_rates: Sequence[float]
+    learning_rates: str | Sequence[float]
     epochs: Sequence[int]
     patience: int | None
     batch_size: int | str
@@ -84,7 +89,7 @@ def tuning_of(p: TuningParameters, loss: Loss, n_threads: int) -> TuningSettings
         check_number("max_norm", p.max_norm, 1e-6, np.inf, "None or ")
     if not callable(p.optimizer):
         check_choice("optimizer", p.optimizer, ("adam",), function=True)
-    rates, epochs = _schedule_of(p)
+    rates, epochs = _schedule_of(p, loss)
     return TuningSettings(
         loss=loss,
         learning_rates=rates,
@@ -98,13 +103,16 @@ def tuning_of(p: TuningParameters, loss: Loss, n_threads: int) -> TuningSettings
     )
 
 
-def _schedule_of(p: TuningParameters) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    rates = check_numbers(
-        "learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0", empty=True
-    )
+def _schedule_of(p: TuningParameters, loss: Loss) -> tuple[tuple[float, ...], tuple[int, ...]]:
     epochs: tuple[Any, ...] = tuple(p.epochs) if is_listed(p.epochs) else (p.epochs,)
     if not all(is_integer(e) and e >= 0 for e in epochs):
         raise ValueError(f"epochs must be a sequence of integers of at least 0, got {p.epochs!r}")
+    if is_auto(p.learning_rates):
+        first, fall = _SQUARED if loss == "mse" else _OTHERWISE
+        return tuple(first / fall**stage for stage in range(len(epochs))), tuple(int(e) for e in epochs)
+    rates = check_numbers(
+        "learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0 or 'auto'", empty=True
+    )
     if len(rates) != len(epochs):
         raise ValueError(
             f"learning_rates and epochs must have the same length, got {len(rates)} and {len(epochs)}"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...operators import OperatorSet
 from ...rows.search_sums import CACHE_BYTES, chunks
-from ..search import SHORTLIST, SearchSettings
+from ..search import SHORTLIST, SearchSettings, stages
 from .base import DOUBLE, SINGLE, Footprint, Sizes, problem_bytes, scoring_bytes
 
 __all__ = ["BlockFootprint"]
@@ -38,13 +38,15 @@ class BlockFootprint(Footprint[object, _Settings]):
         width, first, later = self._widths()
         # Features are joined with those of a new block, so that they are there twice; of a layer below, once.
         features = SINGLE * sizes.n_all * width * (2 + (self.settings.max_layers > 1))
-        searches = (self._search(sizes, 0, first), self._search(sizes, width - later, later))
+        places = ((0, first), (width - later, later))
+        searches = (self._search(sizes, n, *stage) for n, m in places for stage in self._stages(m))
         return problem_bytes(sizes) + features + max(*searches, scoring_bytes(sizes, width, first))
 
     def cached_bytes(self, sizes: Sizes) -> int:
         """Features of candidates that the search of a block keeps; none where they are too many."""
-        of_blocks = (SINGLE * self._n_candidates() * m * sizes.n_rows for m in self._widths()[1:])
-        return max((size for size in of_blocks if size <= CACHE_BYTES), default=0)
+        stages = (stage for m in self._widths()[1:] for stage in self._stages(m))
+        of_stages = (SINGLE * k * m * sizes.n_rows for k, m in stages)
+        return max((size for size in of_stages if size <= CACHE_BYTES), default=0)
 
     def _widths(self) -> tuple[int, int, int]:
         """Neurons of a layer, of its first block and of a later one."""
@@ -53,13 +55,15 @@ class BlockFootprint(Footprint[object, _Settings]):
         later = max(self.settings.n_step, int(width * share / (1 + share)))  # of a layer that it fills
         return width, first, min(later, max(width - first, 1))
 
-    def _n_candidates(self) -> int:
-        search = self.settings.search
-        return len(self.settings.sets) * search.n_draws * len(search.weight_ranges)
+    def _stages(self, m: int) -> list[tuple[int, int]]:
+        """Candidates and neurons of each stage of a search for ``m`` neurons."""
+        search, n_sets = self.settings.search, len(self.settings.sets)
+        draws = search.n_draws * len(search.weight_ranges)
+        return [(n * draws, size) for n, size in stages(m, n_sets, search)]
 
-    def _search(self, sizes: Sizes, accepted: int, m: int) -> int:
-        """A search for ``m`` neurons beside ``accepted`` ones: its cache, its chunks, solved candidates."""
-        k, outputs, ridges = self._n_candidates(), sizes.n_outputs, len(self.settings.search.ridges)
+    def _search(self, sizes: Sizes, accepted: int, k: int, m: int) -> int:
+        """A search of k candidates of m neurons: its cache, its chunks, solved candidates."""
+        outputs, ridges = sizes.n_outputs, len(self.settings.search.ridges)
         rows = chunks(sizes.n_rows, k * m)[0].stop
         cached = SINGLE * k * m * sizes.n_rows
         # In each thread: raw features, their scaled copy, and the four pools that they are made from.
