@@ -34,8 +34,7 @@ from opgrow.rows.chunks import from_arrays
 #: A few operator sets of every kind, so that the fits are quick.
 SETS = library()[::11]
 SMALL = {"n_min": 8, "n_step": 4, "max_neurons": 12, "operators": SETS, "random_state": 0, "batch_size": 200}
-#: Large steps make much of the last bits, which the tests allow to differ.
-SHORT = {"epochs": (3, 2), "fine_tune_epochs": 2, "fine_tune_learning_rate": 1e-4}
+SHORT = {"epochs": (3, 2), "fine_tune_epochs": 2}
 #: Sources of 800 rows are then read in several windows, and only some of their rows are held.
 CHUNKED = {"memory_limit": 60_000, "n_estimators": 1}
 N_ROWS = 800
