@@ -96,6 +96,8 @@ def _measured(method: str, sizes: tuple[int, int, int], table: Path, seconds: fl
 
     parameters = estimators_of("classification")[method]().get_params()
     short = {"epochs": "[1,0,0]", "fine_tune_epochs": "1", "max_seconds": str(seconds)}
+    if "n_min" in parameters and "operators" in parameters:  # as far as they are estimated to grow
+        short |= {"n_step": "40", "max_neurons": "120", "max_layers": "1", "block_threshold": "-1e9"}
     if "widths" in parameters:
         sets = [["multiplication", "sum", "tanh"], ["harmonic", "sum", "tanh"]]
         short |= {"operators": json.dumps(sets), "layer_threshold": "-1e9"}

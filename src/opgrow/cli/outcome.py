@@ -9,7 +9,7 @@ from typing import Any
 from opgrow.cli import common
 from opgrow.cli.decisions import Decision
 from opgrow.estimators.listeners.base import Callback
-from opgrow.growth.events import FitStarted, GrowthFinished, GrowthStarted
+from opgrow.growth.events import FitFinished, FitStarted, GrowthStarted
 
 __all__ = ["HeldOut", "Outcome"]
 
@@ -19,39 +19,31 @@ class HeldOut(Callback):
 
     def __init__(self) -> None:
         self.n_networks, self.criterion = 0, ""
-        self.held: dict[int, bool] = {}
-        self.values: dict[int, float] = {}
+        self.score: float | None = None
 
     def on_fit_start(self, event: FitStarted) -> None:
         """Begin anew."""
-        self.n_networks = event.n_networks
-        self.held.clear()
-        self.values.clear()
+        self.n_networks, self.score = event.n_networks, None
 
     def on_growth_start(self, event: GrowthStarted) -> None:
-        """Note whether there are such rows."""
-        self.held[event.member], self.criterion = event.n_validation > 0, event.criterion
+        """Note the name of the score."""
+        self.criterion = event.criterion
 
-    def on_growth_end(self, event: GrowthFinished) -> None:
+    def on_fit_end(self, event: FitFinished) -> None:
         """Note the score."""
-        self.values[event.member] = event.score.value
+        self.score = None if event.held_out is None else event.held_out.value
 
     @property
     def scores(self) -> dict[str, float]:
-        """The mean score, by the name of its criterion; empty if it is not known of all networks.
-
-        Nor is it known of a student, which learns from all rows: it is one network more.
-        """
-        if not self.values or len(self.values) != self.n_networks or not all(self.held.values()):
-            return {}
-        return {self.criterion: sum(self.values.values()) / len(self.values)}
+        """The score, by the name of its criterion; empty if there were no such rows."""
+        return {} if self.score is None else {self.criterion: self.score}
 
     @property
     def words(self) -> str:
         """Which rows these are."""
         if self.n_networks == 1:
             return "rows that were not trained on, but decided what was kept"
-        return f"mean of {self.n_networks} networks, each on the rows that it was not trained on"
+        return f"{self.n_networks} networks, each on the rows that it was not trained on"
 
 
 @dataclass

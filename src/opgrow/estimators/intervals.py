@@ -64,34 +64,36 @@ class Intervals:
         level = min(coverage * (self.n_rows + 1) / self.n_rows, 1.0)
         places = np.linspace(0.0, 1.0, N_SCORES)
         factor = np.array([np.interp(level, places, scores) for scores in self.scores])
-        scale = _scale(self.floor, _variance(network, self.biases, x))
-        return np.broadcast_to(factor * scale, (len(x), len(factor)))
+        with np.errstate(over="ignore"):  # of targets near the largest number
+            half = factor * np.hypot(self.floor, _deviation(network, self.biases, x))
+        return np.broadcast_to(half, (len(x), len(factor)))
 
 
 def intervals_of(network: Network, biases: np.ndarray | None, held: HeldOut) -> Intervals:
     """What held-out rows tell of a network, an average where ``biases`` are given."""
     error = np.abs(held.target - held.outputs)
-    variance = _variance(network, biases, held.x)
+    unit = np.maximum(error.max(axis=0), _SMALLEST)  # squares of huge errors would overflow
+    error, deviation = error / unit, _deviation(network, biases, held.x) / unit
     size = np.sqrt(_mean(error**2, held.weight))
-    floors = [share * size for share in _FLOORS]
-    cost = np.array([_surprise(error, _scale(floor, variance), held.weight) for floor in floors])
-    columns = np.arange(len(size))
-    floor = np.maximum(np.stack(floors)[cost.argmin(axis=0), columns], _SMALLEST)
-    scores = np.quantile(error / _scale(floor, variance), np.linspace(0.0, 1.0, N_SCORES), axis=0).T
-    return Intervals(floor, np.ascontiguousarray(scores), len(error), biases)
+    floors = np.array([np.maximum(share * size, _SMALLEST) for share in _FLOORS])
+    cost = np.array([_surprise(error, np.hypot(floor, deviation), held.weight) for floor in floors])
+    # Rounded, as logarithms of other machines have other last digits.
+    floor = floors[np.round(cost, 9).argmin(axis=0), np.arange(len(size))]
+    scores = np.quantile(error / np.hypot(floor, deviation), np.linspace(0.0, 1.0, N_SCORES), axis=0).T
+    return Intervals(floor * unit, np.ascontiguousarray(scores), len(error), biases)
 
 
 def _double(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def _variance(network: Network, biases: np.ndarray | None, x: np.ndarray) -> np.ndarray | float:
-    """How much the networks of an average disagree on rows."""
-    return 0.0 if biases is None else member_outputs(network, biases, x).var(axis=0)
-
-
-def _scale(floor: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
-    return np.sqrt(floor**2 + variance)
+def _deviation(network: Network, biases: np.ndarray | None, x: np.ndarray) -> np.ndarray:
+    """How much the networks of an average disagree on rows: (n, outputs), or one row of zeros."""
+    if biases is None:
+        return np.zeros((1, network.n_outputs))
+    outputs = member_outputs(network, biases, x)
+    unit = np.maximum(np.abs(outputs).max(axis=(0, 1)), _SMALLEST)
+    return (outputs / unit).std(axis=0) * unit
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -188,10 +188,15 @@ class GrowthFinished:
 
 @dataclass(frozen=True)
 class FitFinished:
-    """The estimator has its network: the grown one, an average or a student."""
+    """The estimator has its network: the grown one, an average or a student.
+
+    ``held_out`` is the score on validation rows, each predicted by a network that did not learn from it; None
+    if there were no such rows, or a student has learned from all of them.
+    """
 
     network: Network
     seconds: float
+    held_out: Score | None = None
 
 
 Event = (

@@ -17,6 +17,8 @@ from ..operators import OperatorSet
 
 __all__ = ["BlockParameters", "Candidates", "Shape", "fill"]
 
+#: A deviation of features below this part of their mean is nothing but rounding errors.
+_STILL = np.float32(1e-6)
 #: Codes of a linear head, and of operators that have only their torch function.
 LINEAR, UNKNOWN = (-1, -1, -1), (-2, -2, -2)
 
@@ -138,10 +140,19 @@ class Shape:
                 block.weight, block.bias = view.weight.copy(), view.bias.copy()
                 norm = block.norm
                 norm.scale, norm.shift = view.scale.copy(), view.shift.copy()
-                norm.mean, norm.variance = moments[:, first : first + block.n_neurons].copy()
+                norm.mean, norm.variance = _spread_out(*moments[:, first : first + block.n_neurons])
                 first += block.n_neurons
         weight, bias = self.head(theta)
         head.weight, head.bias = weight.copy(), bias.copy()
+
+
+def _spread_out(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Statistics by which neurons that always say the same stay constant.
+
+    Their variance is rounding errors. Divided by it, these would become as large as other features, and other
+    programs than the engine, which round in other ways, would compute other predictions.
+    """
+    return mean.copy(), np.where(variance <= np.square(_STILL * mean), np.float32(1), variance)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .scores import CRITERIA, Score, nothing_left
+from .scores import CRITERIA, Score
 from .settings import TuningSettings
 
 __all__ = ["Epoch", "Outcome", "Schedule"]
@@ -92,9 +92,8 @@ class Schedule:
         return len(self.curves)
 
     def active(self, settings: TuningSettings) -> np.ndarray:
-        """Which candidates still train: (K,) of bool. A loss of nearly nothing is left as it is."""
-        settled = nothing_left(self.criterion, self.best[0]) & (not CRITERIA[self.criterion])
-        return (self.stage < len(settings.epochs)) & ~settled & (not self.stopped)
+        """Which candidates still train: (K,) of bool."""
+        return (self.stage < len(settings.epochs)) & (not self.stopped)
 
     def rates(self, settings: TuningSettings) -> np.ndarray:
         """Learning rates (K,) of the next epoch; 0 for candidates at rest."""

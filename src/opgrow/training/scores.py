@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -77,8 +77,8 @@ class Score:
         return self.value >= target if self.higher_is_better else self.value <= target
 
 
-def nothing_left(criterion: str, value: Any) -> Any:
-    """Whether scores, a number or an array, are so good that nothing is left to gain."""
+def nothing_left(criterion: str, value: float) -> bool:
+    """Whether a score is so good that nothing is left to gain."""
     return value >= 1.0 if CRITERIA[criterion] else value <= _NEGLIGIBLE[criterion]
 
 

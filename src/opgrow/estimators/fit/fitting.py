@@ -28,6 +28,7 @@ from ...growth.settings import GrowthSettings
 from ...network import Linear, Network
 from ...network.average import average
 from ...rows.problem import Problem
+from ...training.scores import Score, evaluate
 from ..base import GrowingEstimator, NetworkSize
 from ..intervals import intervals_of
 from ..listeners.base import Callback, check_callbacks
@@ -94,7 +95,8 @@ class Fit:
                 network = self._taught(average)
                 data.finish(network)
                 self._judge(network, grown if network is average else [], held)
-                self.listeners.hear_all(FitFinished(network, time.perf_counter() - started))
+                score = self._held_out_score(held) if network is average else None
+                self.listeners.hear_all(FitFinished(network, time.perf_counter() - started, score))
         estimator = self.estimator
         estimator.network_, estimator.loss_, estimator.sample_ = network, self.loss, data.sample
         estimator.history_ = [step for _, steps in sorted(self.histories.items()) for step in steps]
@@ -179,8 +181,18 @@ class Fit:
         held = joined([part for part in parts if part is not None], self.team)
         logits = self.data.classification and self.loss != "mse"
         if held is not None and logits and isinstance(network.head, Linear):
-            calibrate(network, held)
+            held = held._replace(outputs=held.outputs * calibrate(network, held))
         return network, held
+
+    def _held_out_score(self, held: HeldOut | None) -> Score | None:
+        """How well rows are predicted that were held out, in the units in which networks grow."""
+        if held is None:
+            return None
+        constants, tuning = self.data.constants, self.settings.fine_tuning
+        outputs, target = (
+            (part - constants.shift) / constants.spread for part in (held.outputs, held.target)
+        )
+        return evaluate(self.settings.criterion, tuning.loss, outputs, target, held.weight)
 
     def _judge(self, network: Network, grown: list[tuple[int, Network]], held: HeldOut | None) -> None:
         """Tell a regressor how far its predictions may be wrong, as rows say that were held out."""
