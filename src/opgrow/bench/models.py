@@ -68,7 +68,7 @@ ABLATIONS = (
     *(
         f"{_ALONE} {change}"
         for change in (
-            *("share_draws=false", "n_draws=1", "focus=null", "search_neurons=null", "max_layers=1"),
+            *("share_draws=false", "n_draws=1", "focus=null", "search_neurons=null"),
             *("weight_range=1", "weight_range=6.28"),
             *("epochs=[0,0,0]", "fine_tune_epochs=0", "epochs=[0,0,0] fine_tune_epochs=0"),
             *("n_min=10 n_step=5", "n_min=20 n_step=10", "n_min=80 n_step=40"),
