@@ -1,4 +1,4 @@
-"""Draw the network that `HeMLGOPClassifier(preset=None, random_state=0)` grows on the digits, as docs/images/digits.svg.
+"""Draw the network that `HeMLGOPClassifier` grows on the digits, as docs/images/digits.svg (`preset=None`).
 
 Run with: python docs/images/draw.py
 """
