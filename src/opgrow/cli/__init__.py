@@ -18,6 +18,7 @@ from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
 from opgrow.cli.predict import evaluate, predict
 from opgrow.cli.report import report
+from opgrow.cli.serve import serve
 from opgrow.common.version import __version__
 
 __all__ = ["app", "main"]
@@ -54,6 +55,7 @@ app.command()(evaluate)
 app.command()(inspect)
 app.command()(export)
 app.command()(report)
+app.command()(serve)
 app.add_typer(bench_app, name="bench")
 
 

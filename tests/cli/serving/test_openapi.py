@@ -1,0 +1,45 @@
+"""The OpenAPI document says what the server takes and answers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from opgrow.cli.serving.bodies import table_of_json
+from opgrow.cli.serving.limits import Limits
+from opgrow.cli.serving.openapi import example_row, openapi
+
+
+def references(data):
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from [value] if key == "$ref" else references(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from references(value)
+
+
+@pytest.mark.parametrize("name", ["classes", "numbers", "targets"])
+def test_columns_and_answers_are_those_of_the_model(models, name):
+    model = models[name]
+    data = openapi(model, Limits())
+    schemas = data["components"]["schemas"]
+    assert schemas["Row"]["required"] == [column.name for column in model.columns]
+    assert {re.sub(r"#/components/schemas/", "", one) for one in references(data)} <= set(schemas)
+    assert ("probabilities" in schemas["Answer"]["properties"]) == (name == "classes")
+    assert bool(data["paths"]["/predict"]["post"]["parameters"]) == (name != "classes")
+    if name == "classes":
+        kinds = {key: value["type"] for key, value in schemas["Row"]["properties"].items()}
+        assert kinds["size"] == ["number", "boolean", "null"]
+        assert "string" in kinds["code"]
+        assert "'blue', 'red'" in schemas["Row"]["properties"]["colour <b>"]["description"]
+
+
+@pytest.mark.parametrize("name", ["classes", "numbers", "targets"])
+def test_the_example_is_a_row_that_the_model_takes(models, name):
+    import json
+
+    body = json.dumps({"rows": [example_row(models[name])]}).encode()
+    table = table_of_json(body, models[name], 10)
+    assert len(models[name].predict(table).predictions) == 1
