@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from opgrow.cli.bench import app as bench_app
+from opgrow.cli.compare import compare
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
 from opgrow.cli.export import export
@@ -52,6 +53,7 @@ app.command()(demo)
 app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(compare)
 app.command()(inspect)
 app.command()(export)
 app.command()(report)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opgrow.bench.peers.results import Line
     from opgrow.bench.peers.study import PeerStudy, TimeLeft
 
-__all__ = ["peers"]
+__all__ = ["duration", "peers"]
 
 _Tables = Annotated[
     str, typer.Option(help="Names of tables or of folders in --data, separated by commas. Default: all.")
@@ -64,7 +64,6 @@ def peers(
 
     The same command continues where it was interrupted.
     """
-    from opgrow.bench.budget import parse_duration
     from opgrow.bench.peers import models as known
     from opgrow.bench.peers.splits import KEPT_ASIDE, table_names
     from opgrow.bench.peers.study import PeerStudy
@@ -117,11 +116,12 @@ def _tell(line: Line, number: int, total: int, left: TimeLeft) -> None:
     else:
         what = f"{line['status']}: {line['message']}"
     name = f"{line['table']}/{line['split']}/{line['model']}"
-    rest = f"; about {_duration(left.after(line))} left" if number < total else ""
+    rest = f"; about {duration(left.after(line))} left" if number < total else ""
     typer.echo(printable(f"[{number}/{total}] {name}: {what}{rest}"), err=True)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A duration for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -65,3 +65,13 @@ def test_what_is_not_installed_is_left_out_with_the_extra_that_has_it(monkeypatc
     there, sentences = models.installed(["random forest", "CatBoost"])
     assert there == ["random forest"]
     assert sentences == ["CatBoost needs catboost: pip install 'opgrow[peers]'. It is left out."]
+
+
+def test_boosting_takes_columns_of_more_categories_than_it_has_bins():
+    n = 700
+    words = np.array([f"word {i // 2}" for i in range(n)], dtype=object)
+    few = np.array(["a", "b"] * (n // 2), dtype=object)
+    y = (few == "a").astype(int)
+    table = Table({"words": words, "few": few})
+    result = fit_and_measure("HistGradientBoosting", TableSplit("classification", 2, table, y, table, y), 0)
+    assert result["accuracy"] == 1.0

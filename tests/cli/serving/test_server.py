@@ -20,8 +20,8 @@ def test_a_signal_ends_it_after_the_requests_under_way(files, number):
     port = int(line.split("http://127.0.0.1:")[1].split()[0])
     body = b'{"matrix": [[1, 2, 3]]}'
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-        head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
-        connection.sendall(head.encode())
+        head = b"POST /predict HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+        connection.sendall(head % len(body))
         assert connection.recv(1000).startswith(b"HTTP/1.1 100")  # it is under way
         process.send_signal(number)
         connection.sendall(body)

@@ -2,7 +2,7 @@
 
 Usage: python -m opgrow.bench.peers.one_run REQUEST
 
-REQUEST is a JSON object: table, split, model, max_rows and data. The answer is one JSON object.
+REQUEST is a JSON object with the fields of `opgrow.bench.peers.processes.Request`, and the answer is another.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import metrics
+from .folds import load_fold
 from .inputs import inputs_of
 from .models import build, form_of
 from .sizes import n_parameters, structure
@@ -40,7 +41,7 @@ def fit_and_measure(model_name: str, split: TableSplit, seed: int) -> dict[str, 
     if split.task == "classification":  # few training rows may lack a class
         classes, y = np.unique(split.y_train, return_inverse=True)
     x, x_test, categories = inputs_of(form_of(model_name), split)
-    model.fit(x, y, **_about_categories(model, categories))
+    model.fit(x, y, **_about_categories(model, x, categories))
     result: dict[str, Any] = {
         "fit_seconds": time.perf_counter() - started,
         "fit_cpu_seconds": _cpu_seconds() - busy,
@@ -63,18 +64,26 @@ def fit_and_measure(model_name: str, split: TableSplit, seed: int) -> dict[str, 
     return result | {"parameters": n_parameters(model)} | structure(model)
 
 
-def _about_categories(model: Any, categories: list[Any]) -> dict[str, Any]:
+def _about_categories(model: Any, x: Any, categories: list[Any]) -> dict[str, Any]:
     """Tell a model which columns are categories, by a parameter of its own or by an argument of ``fit``."""
     if not categories:
         return {}
     if "categorical_features" in model.get_params():
-        model.set_params(categorical_features=categories)
+        # Of more categories than bins, the codes are taken as numbers.
+        few = [place for place in categories if np.nanmax(x[:, place], initial=0) < model.max_bins]
+        model.set_params(categorical_features=few)
         return {}
     return {_CATEGORY_ARGUMENTS[type(model).__module__.partition(".")[0]]: categories}
 
 
 def _cpu_seconds() -> float:
     return sum(os.times()[:4])
+
+
+def _split(request: dict[str, Any]) -> TableSplit:
+    if request["folds"] is not None:
+        return load_fold(request["folds"], request["split"])
+    return load_split(request["table"], request["split"], request["data"], request["max_rows"])
 
 
 def main() -> None:
@@ -85,7 +94,7 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     result: dict[str, Any] = {}
     try:
-        split = load_split(request["table"], request["split"], request["data"], request["max_rows"])
+        split = _split(request)
         result = {"task": split.task, "rows": len(split.y_train), "test_rows": len(split.y_test)}
         result |= {"status": "done", **fit_and_measure(request["model"], split, request["split"])}
     except Exception as error:

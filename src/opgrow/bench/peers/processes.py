@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -31,20 +32,28 @@ _ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Request:
-    """A model on a split of a table; ``data`` is an absolute folder, or None."""
+    """A model on a split of a table; ``data`` is an absolute folder, or None.
+
+    ``folds`` is the folder of a table that was cut into folds (`opgrow.bench.peers.folds`), and ``split`` the
+    number of one of them; ``table`` is then a name only.
+    """
 
     table: str
     split: int
     model: str
     max_rows: int | None = None
     data: str | None = None
+    folds: str | None = None
 
 
 def run_all(
-    requests: Sequence[Request], n_jobs: int, budget: float | None
+    requests: Sequence[Request], n_jobs: int, budget: float | None, total: float | None = None
 ) -> Iterator[tuple[Request, dict[str, Any]]]:
-    """What came of each request, as they finish. If the caller stops listening, all processes end."""
-    running = _Running()
+    """What came of each request, as they finish. If the caller stops listening, all processes end.
+
+    ``budget`` is in seconds for a request, ``total`` for all of them.
+    """
+    running = _Running(None if total is None else time.monotonic() + total)
     pool = ThreadPoolExecutor(n_jobs, thread_name_prefix="opgrow-peers")
     try:
         waiting = {pool.submit(running.answer, request, budget): request for request in requests}
@@ -59,13 +68,19 @@ def run_all(
 class _Running:
     """The processes that run now, so that they can be ended together."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float | None) -> None:
+        self._deadline = deadline
         self._processes: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._ended = False
 
     def answer(self, request: Request, budget: float | None) -> dict[str, Any]:
         """Run a request to its end, or until its time is over."""
+        if self._deadline is not None:
+            left = self._deadline - time.monotonic()
+            budget = left if budget is None else min(left, budget)
+            if budget <= 0:
+                return {"status": OVER_BUDGET, "message": "not begun, as the time was over"}
         with tempfile.TemporaryDirectory(prefix="opgrow-") as folder:
             process = self._start(request, folder)
             if process is None:
@@ -75,7 +90,7 @@ class _Running:
             except subprocess.TimeoutExpired:
                 _kill(process)
                 process.communicate()
-                return {"status": OVER_BUDGET, "message": f"not finished within {budget:g} s"}
+                return {"status": OVER_BUDGET, "message": f"not finished within {budget:.4g} s"}
             finally:
                 with self._lock:
                     self._processes.discard(process)

@@ -35,6 +35,7 @@ class TableSplit:
     n_classes : classes of the whole table, 0 for regression
     x_train, x_test : `Table`, or a float32 matrix where the source is one
     y_train, y_test : class codes from 0, or numbers
+    text : columns that are categories, whatever they look like
     """
 
     task: str
@@ -43,6 +44,7 @@ class TableSplit:
     y_train: np.ndarray
     x_test: Any
     y_test: np.ndarray
+    text: tuple[str, ...] = ()
 
 
 def table_names(given: Sequence[str], data_home: str | None) -> list[str]:

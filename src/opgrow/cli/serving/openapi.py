@@ -22,7 +22,7 @@ def openapi(model: ServedModel, limits: Limits) -> dict[str, Any]:
         "info": {
             "title": f"Predictions of {model.target or 'a model'}",
             "version": __version__,
-            "description": f"{type(model.estimator).__name__} from {model.name}, served by opgrow {__version__}.",
+            "description": f"{type(model.estimator).__name__} in {model.name}, served by opgrow.",
         },
         "paths": {
             "/predict": {"post": _predict(model, limits)},
