@@ -64,6 +64,7 @@ def peers(
 
     The same command continues where it was interrupted.
     """
+    from opgrow.bench.budget import parse_duration
     from opgrow.bench.peers import models as known
     from opgrow.bench.peers.splits import KEPT_ASIDE, table_names
     from opgrow.bench.peers.study import PeerStudy
