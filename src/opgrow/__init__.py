@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         POPMemORegressor,
         POPRegressor,
     )
-    from .estimators.files import load
+    from .estimators.files import load, save
     from .estimators.listeners import Callback
     from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
@@ -94,11 +94,12 @@ __all__ = [
     "register_activation",
     "register_nodal",
     "register_pool",
+    "save",
 ]
 
 _HOMES = {
     "common.errors": ("RangeWarning", "TableWarning"),
-    "estimators.files": ("load",),
+    "estimators.files": ("load", "save"),
     "estimators.listeners": ("Callback",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),

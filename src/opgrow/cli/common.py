@@ -166,6 +166,14 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
     import numpy as np
 
     target = target or model.target or "target"
+    if model.pipeline is not None:
+        from opgrow.cli.pipelines import pipeline_columns, pipeline_inputs
+
+        if (names := pipeline_columns(model.pipeline)) is not None:
+            _warn_of_others(table, names, target)
+        elif len(table.names) == model.pipeline.n_features_in_ + 1 and target in table.columns:
+            table = table.drop(target)
+        return pipeline_inputs(model.pipeline, table)
     if model.encoder is not None:
         _warn_of_others(table, model.encoder.feature_names_in_.tolist(), target)
         return model.encoder.transform(table)

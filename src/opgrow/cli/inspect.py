@@ -30,7 +30,7 @@ def inspect(
 
     if as_json and digest:
         raise ValueError("--json has the digest in it: give --json or --digest.")
-    loaded = read(model)
+    loaded = read(model, pipelines=True)
     if digest:
         print(loaded.estimator.network_.digest())
     elif as_json:
@@ -48,6 +48,9 @@ def _summary(path: Path, model: ModelFile) -> dict[str, Any]:
         "model": str(path),
         "library": model.library,
         "estimator": type(estimator).__name__,
+        "steps": None
+        if model.pipeline is None
+        else [[name, _kind(step)] for name, step in model.pipeline.steps[:-1]],
         "target": model.target,
         "topology": network.topology(),
         "network": network.describe(),
@@ -75,6 +78,9 @@ def _print(path: Path, model: ModelFile) -> None:
 
     estimator, console = model.estimator, common.console()
     console.print(f"{path}: {type(estimator).__name__}, written by opgrow {model.library}", soft_wrap=True)
+    if model.pipeline is not None:
+        steps = ", ".join(f"{name} ({_kind(step)})" for name, step in model.pipeline.steps[:-1])
+        console.print(f"Behind the steps {steps}.", soft_wrap=True)
     console.print()
     console.print(repr(estimator.network_), soft_wrap=True)
     console.print()
@@ -89,6 +95,10 @@ def _print(path: Path, model: ModelFile) -> None:
     elif hasattr(estimator, "feature_names_in_"):
         console.print(f"Inputs: {', '.join(estimator.feature_names_in_)}", soft_wrap=True)
     console.print(growth_table(estimator.history_))
+
+
+def _kind(step: Any) -> str:
+    return step if isinstance(step, str) else type(step).__name__
 
 
 def _columns(encoder: Any) -> Any:

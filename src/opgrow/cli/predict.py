@@ -66,7 +66,7 @@ def predict(
         common.refuse_to_replace(data, Path(output), "the table")
         common.refuse_to_replace(model, Path(output), "the model file")
         common.require_suffix(Path(output), ".csv", "The table of predictions")
-    loaded = read(model)
+    loaded = read(model, pipelines=True)
     as_csv = partial(_csv, proba=proba, interval=interval)
     content: Iterable[bytes]
     with common.notes():
@@ -98,7 +98,7 @@ def evaluate(
     """
     from opgrow.estimators.files import read
 
-    loaded = read(model)
+    loaded = read(model, pipelines=True)
     if data.is_dir():
         _refuse_for_folders(header, decimal)
         name, values = targets(data, target or loaded.target)

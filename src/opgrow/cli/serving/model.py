@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from opgrow.cli import common
+from opgrow.cli.pipelines import pipeline_columns, pipeline_inputs
 from opgrow.cli.serving.answers import Answer
 from opgrow.cli.serving.limits import Refused
 from opgrow.cli.serving.notes import heard
@@ -34,7 +36,7 @@ class Column:
 
     Attributes
     ----------
-    kind : "number" or "text"
+    kind : "number", "text", or "any" where the steps of a pipeline decide
     gaps : whether a value may be missing
     categories : texts that were seen in training; others are accepted, too
     example : a value that the model takes
@@ -120,8 +122,13 @@ class ServedModel:
 
 def served(path: Path) -> ServedModel:
     """The model of a file, its columns, and how a table becomes its inputs."""
-    file = read(path)
-    columns = _plain_columns(file.estimator) if file.encoder is None else _encoded_columns(file.encoder)
+    file = read(path, pipelines=True)
+    if file.pipeline is not None:
+        columns = _pipeline_columns(file.pipeline)
+    elif file.encoder is not None:
+        columns = _encoded_columns(file.encoder)
+    else:
+        columns = _plain_columns(file.estimator)
     return ServedModel(
         path.name, file.estimator, columns, file.target, lambda table: _inputs(file, table), file.library
     )
@@ -133,6 +140,8 @@ def _joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 
 def _inputs(file: ModelFile, table: Table) -> Any:
+    if file.pipeline is not None:
+        return pipeline_inputs(file.pipeline, table)
     if file.encoder is None and not hasattr(file.estimator, "feature_names_in_"):
         return np.column_stack(list(table.columns.values()))
     return common.inputs(file, table)
@@ -145,6 +154,15 @@ def _encoded_columns(encoder: TableEncoder) -> tuple[Column, ...]:
         else Column(column.name, "number", True, _short(column.median), also_text=column.text_is_missing)
         for column in encoder.columns_
     )
+
+
+def _pipeline_columns(pipeline: Pipeline) -> tuple[Column, ...]:
+    """The columns of a pipeline, whose steps decide which values they take."""
+    first = pipeline.steps[0][1]
+    if isinstance(first, TableEncoder):
+        return _encoded_columns(first)
+    names = pipeline_columns(pipeline) or [f"x{i}" for i in range(int(pipeline.n_features_in_))]
+    return tuple(Column(name, "any", True, None) for name in names)
 
 
 def _plain_columns(estimator: Any) -> tuple[Column, ...]:
@@ -165,7 +183,7 @@ def _short(value: float) -> float | int:
 
 def _check(column: Column, values: np.ndarray) -> None:
     """Refuse values that a column does not take, with the first row that has one."""
-    if column.kind == "text":
+    if column.kind != "number":
         return
     if values.dtype == object:
         if column.also_text:

@@ -106,6 +106,8 @@ def _kind(column: Column) -> str:
     gaps = "may be missing" if column.gaps else "never missing"
     if column.kind == "number":
         return f"number, {gaps}" + ("; text counts as missing" if column.also_text else "")
+    if column.kind == "any":
+        return "number or text"
     return f"text, {gaps}" + (f": {_listed(list(column.categories))}" if column.categories else "")
 
 

@@ -27,7 +27,7 @@ from ...network.tensors import to_tensors
 from ...rows.tables import TableEncoder
 from ..base import GrowingEstimator
 from ..registry import ESTIMATORS
-from .format import MAX_BLOCKS, MAX_TEXT
+from .format import MAX_BLOCKS, MAX_TEXT, STEP_TENSORS
 from .reading import parse, restore
 from .tensors import check_tensors
 from .writing import describe
@@ -64,30 +64,35 @@ class ModelFile:
     encoder : the TableEncoder that makes its inputs from a table, or None
     target : name of the column that it predicts, or None
     library : the version of opgrow that wrote the file
+    pipeline : the pipeline that ends in the estimator, or None
     """
 
     estimator: GrowingEstimator[Any]
     encoder: TableEncoder | None
     target: str | None
     library: str
+    pipeline: Pipeline | None = None
 
 
 def save(
-    estimator: GrowingEstimator[Any],
+    estimator: GrowingEstimator[Any] | Pipeline,
     path: str | os.PathLike[str],
     encoder: TableEncoder | None = None,
     *,
     target: str | None = None,
     sample: bool = True,
 ) -> None:
-    """Write a fitted estimator to one file, as a whole or not at all.
+    """Write a fitted estimator, or a pipeline that ends in one, to one file, as a whole or not at all.
 
     Parameters
     ----------
-    estimator : a fitted estimator of this package
-        Functions among its parameters, its callbacks and a ``random_state`` that is no number are not saved,
-        and come back as None. Of its history, the tuning curves and all candidates but the best five of each
-        search are left out.
+    estimator : a fitted estimator of this package, or a sklearn.pipeline.Pipeline that ends in one
+        The steps of a pipeline may be scalers, encoders, imputers, selectors, PCA, polynomial features, a
+        `TableEncoder`, and pipelines and column transformers of these; others are refused.
+
+        Functions among the parameters of an estimator, its callbacks and a ``random_state`` that is no number
+        are not saved, and come back as None. Of its history, the tuning curves and all candidates but the
+        best five of each search are left out.
     path : str or path-like
         Where to, a name that ends in ``.safetensors``; a file that is there is replaced.
     encoder : TableEncoder, optional
@@ -109,10 +114,19 @@ def save(
     >>> load(path).predict(X[:2])
     array([0, 0])
     """
+    pipeline = estimator if type(estimator) is Pipeline else None
+    if pipeline is not None:
+        from .pipelines import describe_pipeline, model_of  # its steps take a while to import
+
+        if encoder is not None:
+            raise TypeError("A pipeline has its encoder as a step: leave encoder out.")
+        estimator = model_of(pipeline)
     name = type(estimator).__name__
     if ESTIMATORS.get(name) is not type(estimator):
         passed = f"the class {estimator.__name__}" if isinstance(estimator, type) else name
-        raise TypeError(f"Only opgrow's own estimators can be saved, got {passed}.")
+        raise TypeError(
+            f"Only opgrow's own estimators can be saved, and pipelines that end in one, got {passed}."
+        )
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
     check_writable(path)
@@ -126,8 +140,11 @@ def save(
         description["table"] = encoder.to_dict()
     if target is not None:
         description["target"] = str(target)
-    text = json.dumps(description, allow_nan=False, separators=(",", ":"))
     tensors = to_tensors(estimator.network_)
+    if pipeline is not None:
+        description["pipeline"], steps = describe_pipeline(pipeline)
+        tensors |= steps
+    text = json.dumps(description, allow_nan=False, separators=(",", ":"))
     if estimator.intervals_ is not None:
         tensors |= estimator.intervals_.tensors()
     if estimator.sample_ is not None:
@@ -158,8 +175,9 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
     Returns
     -------
     estimator or sklearn.pipeline.Pipeline
-        The fitted estimator. If the file carries a table encoder, as those of ``opgrow fit`` do, a pipeline
-        of the steps "table" and "model", which takes a table (a data frame, a dictionary of columns).
+        The fitted estimator, or the pipeline that was saved. If the file carries a table encoder, as those of
+        ``opgrow fit`` do, a pipeline of the steps "table" and "model", which takes a table (a data frame, a
+        dictionary of columns).
 
     Raises
     ------
@@ -168,7 +186,10 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
     FileNotFoundError
         If there is no such file.
     """
-    estimator, encoder = read_model(path)
+    model = read(path, pipelines=True)
+    if model.pipeline is not None:
+        return model.pipeline
+    estimator, encoder = model.estimator, model.encoder
     return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
 
 
@@ -178,8 +199,12 @@ def read_model(path: str | os.PathLike[str]) -> tuple[GrowingEstimator[Any], Tab
     return model.estimator, model.encoder
 
 
-def read(path: str | os.PathLike[str]) -> ModelFile:
-    """Everything in a model file; see `opgrow.load` for what may go wrong."""
+def read(path: str | os.PathLike[str], *, pipelines: bool = False) -> ModelFile:
+    """Everything in a model file; see `opgrow.load` for what may go wrong.
+
+    ``pipelines`` says whether the caller heeds steps in front of an estimator; otherwise, files that have
+    any are refused.
+    """
     path = Path(path).expanduser()
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder: expected a model file.")
@@ -188,12 +213,18 @@ def read(path: str | os.PathLike[str]) -> ModelFile:
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is a pipe or a device: expected a model file.")
     try:
-        return _read(path)
+        model = _read(path)
     except SafetensorError as error:
         raise ValueError(f"{str(path)!r} is not a complete safetensors file ({_short(error)}).") from error
     except (ValueError, RecursionError) as error:
         why = _short(error).rstrip(".")
         raise ValueError(f"{str(path)!r} is not a model that opgrow can read: {why}.") from error
+    if model.pipeline is not None and not pipelines:
+        raise ValueError(
+            f"{str(path)!r} holds a pipeline of scikit-learn, and this takes an estimator alone: "
+            "opgrow.load reads it, and save its last step by itself."
+        )
+    return model
 
 
 def _short(error: Exception) -> str:
@@ -228,13 +259,32 @@ def _read(path: Path) -> ModelFile:
     if is_sealed(text):
         _check(text, tensors)
     data = parse(text)
+    steps = [tensor for tensor in tensors if tensor[0].startswith(STEP_TENSORS)]
+    tensors = [tensor for tensor in tensors if not tensor[0].startswith(STEP_TENSORS)]
     check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
     estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
     encoder = None
     if data.get("table") is not None:
         encoder = TableEncoder.from_dict(data["table"])
         _check_encoder(encoder, data["n_inputs"])
-    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
+    pipeline = _pipeline(data.get("pipeline"), steps, estimator)
+    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")), pipeline)
+
+
+def _pipeline(data: Any, tensors: list[Tensor], estimator: GrowingEstimator[Any]) -> Pipeline | None:
+    """The pipeline of a file, or None if it holds an estimator alone."""
+    if data is None:
+        if tensors:
+            raise ValueError(f"tensor {tensors[0][0]!r} belongs to no step")
+        return None
+    strange = next((tensor for tensor in tensors if tensor[1] not in ("F64", "F32", "I64")), None)
+    if strange is not None:
+        raise ValueError(f"tensor {strange[0]!r} has the data type {strange[1]}")
+    from .pipelines import restore_pipeline
+
+    # Copies, as what is read from a file cannot be written to.
+    arrays = {tensor[0]: np.array(_array(tensor)) for tensor in tensors}
+    return restore_pipeline(data, arrays, estimator, estimator.n_features_in_)
 
 
 def _check(text: str, tensors: list[Tensor]) -> None:

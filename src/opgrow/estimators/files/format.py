@@ -32,6 +32,7 @@ __all__ = [
     "SEALED",
     "STEP_DEFAULTS",
     "STEP_FIELDS",
+    "STEP_TENSORS",
     "as_number",
     "as_row",
     "check_label_lengths",
@@ -53,6 +54,8 @@ READABLE = (1, 2, 3, 4)
 SEALED = 3
 #: Characters of the text at most; one with 100,000 features and their names has two million.
 MAX_TEXT = 1 << 23
+#: How the names of the tensors of a pipeline's steps begin.
+STEP_TENSORS = "pipeline."
 #: Layers of a network at most, and blocks of all of them: hundreds of times what the defaults can grow.
 MAX_LAYERS, MAX_BLOCKS = 1000, 10_000
 #: Characters of a class label at most, and of all of them, each as long as the longest: so numpy stores them.

@@ -1,0 +1,56 @@
+"""Tables for pipelines of scikit-learn that were saved with their steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from opgrow.rows.tables import Table
+
+__all__ = ["pipeline_columns", "pipeline_inputs"]
+
+
+def pipeline_columns(pipeline: Pipeline) -> list[str] | None:
+    """Names of the columns that a pipeline takes; None if it was fitted on a matrix."""
+    names = getattr(pipeline, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def pipeline_inputs(pipeline: Pipeline, table: Table) -> Any:
+    """What the last step takes: a table that has gone through the steps before it."""
+    from opgrow.rows.tables import TableEncoder
+
+    if len(pipeline.steps) > 1 and isinstance(pipeline.steps[0][1], TableEncoder):
+        made = pipeline[:-1].transform(table)
+    elif pipeline_columns(pipeline) is not None:
+        made = pipeline[:-1].transform(_frame(pipeline, table))
+    else:
+        import numpy as np
+
+        _check_number(pipeline, table)
+        made = pipeline[:-1].transform(np.column_stack(list(table.columns.values())))
+    return made.toarray() if hasattr(made, "toarray") else made
+
+
+def _frame(pipeline: Pipeline, table: Table) -> Any:
+    """A data frame with the columns that the pipeline was fitted on."""
+    import numpy as np
+
+    from opgrow.common.extras import require
+
+    pandas = require("pandas", "A pipeline that was fitted on a data frame", "tables")
+    columns = table.select(pipeline_columns(pipeline) or []).columns
+    return pandas.DataFrame(
+        {
+            name: pandas.Series([np.nan if one is None else one for one in values], dtype=values.dtype)
+            for name, values in columns.items()
+        }
+    )
+
+
+def _check_number(pipeline: Pipeline, table: Table) -> None:
+    n = int(pipeline.n_features_in_)
+    if len(table.names) != n:
+        raise ValueError(f"The table has {len(table.names)} columns, and the pipeline takes {n}.")
