@@ -1,4 +1,4 @@
-"""The model files that are mutated: every method, both kinds of targets, an encoder, an older format."""
+"""The model files that are mutated: every method, both kinds of targets, encoder, pipeline, older formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from pandas import DataFrame
 from safetensors import safe_open
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from opgrow import estimators
 from opgrow.estimators.files import packed, save
@@ -41,6 +54,33 @@ def in_half_precision(path: Path) -> bytes:
     return packed(json.dumps({key: value for key, value in text.items() if key != "checksum"}), half)
 
 
+def make_pipeline_base(folder: Path, table: dict[str, list], labels: np.ndarray) -> None:
+    """A pipeline with most kinds of steps, on the same table."""
+    numbers = make_pipeline(
+        SimpleImputer(add_indicator=True),
+        PolynomialFeatures(2, include_bias=False),
+        SelectKBest(k=2),
+        StandardScaler(),
+        PCA(2),
+    )
+    texts = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="none"),
+        OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+    )
+    columns = ColumnTransformer(
+        [("numbers", numbers, ["size"]), ("texts", texts, ["colour"])],
+        remainder=QuantileTransformer(n_quantiles=10),
+    )
+    cls = estimators.HeMLGOPClassifier
+    model = cls(**{key: value for key, value in QUICK.items() if key in cls._get_param_names()})
+    pipeline = Pipeline([("columns", columns), ("scale", MinMaxScaler()), ("model", model)])
+    save(
+        pipeline.fit(DataFrame(table).astype({"colour": object}), labels),
+        folder / "Pipeline.safetensors",
+        target="y",
+    )
+
+
 def make_bases(folder: Path) -> None:
     """Fit small models and save them, beside the table that the last of them was fitted to."""
     rng = np.random.default_rng(0)
@@ -62,6 +102,7 @@ def make_bases(folder: Path) -> None:
     lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
     (folder / "table.csv").write_text("\n".join(["size,wide,colour,y", *lines]))
     (folder / "Half.safetensors").write_bytes(in_half_precision(folder / "HeMLGOPClassifier.safetensors"))
+    make_pipeline_base(folder, table, labels)
     many = estimators.PLNClassifier(random_state=0, max_layers=1)
     many.fit(np.repeat(x, 10, axis=0), [f"class {i}" for i in range(200)] * 2)
     many.save(folder / "ManyClasses.safetensors")

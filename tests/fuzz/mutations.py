@@ -394,6 +394,49 @@ def other_table(rng: Random, model: ModelBytes) -> bytes:
     return model.joined(_dumped(model.record))
 
 
+def other_steps(rng: Random, model: ModelBytes) -> bytes:
+    """Change the steps of a pipeline, or give one to a file that has none."""
+    pipeline = model.record.get("pipeline")
+    if pipeline is None:
+        steps = [["a", {"kind": rng.choice(["passthrough", "model"])}], ["b", {"kind": "model"}]]
+        model.record["pipeline"] = {"format": 1, "steps": steps[rng.randrange(2) :]}
+        return model.joined()
+    parts = _parts(pipeline)
+    part = rng.choice(parts)
+    kinds = [
+        "Pipeline",
+        "ColumnTransformer",
+        "PCA",
+        "StandardScaler",
+        "TableEncoder",
+        "OneHotEncoder",
+        "model",
+    ]
+    kinds += ["SimpleImputer", "PolynomialFeatures", "passthrough", "drop", "os.system", "SVC", "__class__"]
+    key = rng.choice(sorted(part))
+    how = rng.randrange(5)
+    if how == 0:
+        part["kind"] = rng.choice(kinds)
+    elif how == 1 and "n" in part:
+        part["n"] = rng.choice([0, -1, part["n"] + 1, 2**17, 2**40])
+    elif how == 2 and part.get("parameters"):
+        part["parameters"][rng.choice(sorted(part["parameters"]))] = _value(rng)
+    elif how == 3:
+        other = json.loads(json.dumps(rng.choice(parts)))
+        part.clear()
+        part.update(other)
+    else:
+        part[key] = _value(rng)
+    return model.joined(_dumped(model.record))
+
+
+def _parts(data: Any) -> list[Any]:
+    """All parts of a pipeline, those within others included."""
+    found = [data] if isinstance(data, dict) and "kind" in data else []
+    items = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return [*found, *(part for item in items for part in _parts(item))]
+
+
 # --- the tensors ---
 
 
@@ -447,6 +490,8 @@ MUTATIONS: list[Callable[[Random, ModelBytes], bytes]] = [
     other_classes,
     long_history,
     other_table,
+    other_steps,
+    other_steps,
     edit_numbers,
 ]
 

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import typer
 from mutations import mutate
+from pandas import DataFrame
 
 import opgrow
 from opgrow.cli import app
@@ -63,7 +64,7 @@ def is_one_sentence(error: BaseException) -> bool:
 def use(path: Path) -> str:
     """Load a file and use the model: "refused", "model", "silent" (predict refuses), or what went wrong."""
     try:
-        loaded = read(path)
+        loaded = read(path, pipelines=True)
     except ValueError as error:
         return "refused" if is_one_sentence(error) else f"not one sentence: {error!r:.300}"
     except Exception as error:
@@ -78,10 +79,15 @@ def use(path: Path) -> str:
                 assert estimator.predict_proba(x).shape == (ROWS, len(estimator.classes_))
             repr(estimator.network_)
             growth_table(estimator.history_)
+            if loaded.pipeline is not None:
+                frame = {"size": [1.0] * ROWS, "wide": [0.5] * ROWS, "colour": ["red"] * ROWS}
+                assert len(opgrow.load(path).predict(DataFrame(frame))) == ROWS
             if loaded.encoder is not None:
                 columns = {column.name: [1.0] * ROWS for column in loaded.encoder.columns_}
                 opgrow.load(path).predict(columns)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and loaded.pipeline is None:  # scikit-learn's steps raise both
+            return f"use raised {error!r:.300}"
         return "silent" if is_one_sentence(error) else f"not one sentence: {error!r:.300}"
     except Exception as error:
         return f"use raised {error!r:.300}"
@@ -120,7 +126,8 @@ def main() -> None:
     torch.set_num_threads(1)
     bases = sorted(given.folder.glob("*.safetensors"))
     table = given.folder / "table.csv"
-    encoded = [path.stem for path in bases].index("Table")
+    stems = [path.stem for path in bases]
+    often = [stems.index("Table"), stems.index("Pipeline")]
     contents = [path.read_bytes() for path in bases]
     for path in bases:  # imports and compiled code come before the limits
         assert use(path) == "model", f"{path.name}: {use(path)}"
@@ -132,7 +139,9 @@ def main() -> None:
         path = Path(folder) / "mutated.safetensors"
         for number in range(given.start, given.start + given.count):
             commanded = number % given.commands_every == 0
-            base = encoded if number % (2 * given.commands_every) == 0 else number * 7919 % len(bases)
+            base = number * 7919 % len(bases)
+            if number % 5 == 0:  # what has more parts than others
+                base = often[number // 5 % 2]
             name, content = mutate(contents[base], given.seed, number)
             path.write_bytes(content)
             print(f"{number} {name} {bases[base].name}", flush=True)

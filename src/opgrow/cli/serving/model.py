@@ -116,7 +116,7 @@ class ServedModel:
                 return self.estimator.predict(x), probabilities, None, None
             bounds = (None, None) if interval is None else self.estimator.predict_interval(x, interval)
             return self.estimator.predict(x), None, *bounds
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # the latter from steps of scikit-learn
             raise Refused(422, " ".join(str(error).split())[:1000]) from error
 
 

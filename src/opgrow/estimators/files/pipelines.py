@@ -141,8 +141,14 @@ class _Writer:
             | {"transformers": None},
             "remainder": remainder,
             "sparse": bool(step.sparse_output_),
+            "by_name": all(_are_names(columns) for columns in step._columns),
             "parts": parts,
         }
+
+
+def _are_names(columns: Any) -> bool:
+    """Whether columns were chosen by their names, and not by their places."""
+    return not isinstance(columns, slice) and all(isinstance(one, str) for one in np.atleast_1d(columns))
 
 
 # --- reading ---
@@ -254,6 +260,8 @@ class _Reader:
             _COLUMNS,
         )
         require(depth <= _MAX_DEPTH, f"its pipeline has steps within steps, more than {_MAX_DEPTH} deep")
+        names: Any = data.get("names") if of_type(data, "by_name", bool) else list(range(n))
+        require(isinstance(names, list) and len(names) == n, "a ColumnTransformer has no names of columns")
         parts, indices, outputs, start = [], {}, {}, 0
         for item in of_type(data, "parts", list):
             name, described, places = as_row(item, "part of a ColumnTransformer", 3)
@@ -266,7 +274,7 @@ class _Reader:
                 taken in (None, len(places)), f"{name!r:.100} takes {taken} columns, and gets {len(places)}"
             )
             width = len(places) if made is None else made
-            parts.append((name, step, places))
+            parts.append((name, step, [names[place] for place in places]))
             indices[name], outputs[name], start = places, slice(start, start + width), start + width
         _check_names([name for name, *_ in parts])
         require(start <= MAX_WIDTH, f"a ColumnTransformer makes {start} columns")
