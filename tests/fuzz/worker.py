@@ -86,7 +86,9 @@ def use(path: Path) -> str:
                 columns = {column.name: [1.0] * ROWS for column in loaded.encoder.columns_}
                 opgrow.load(path).predict(columns)
     except (ValueError, TypeError) as error:
-        if isinstance(error, TypeError) and loaded.pipeline is None:  # scikit-learn's steps raise both
+        if loaded.pipeline is not None:  # steps are scikit-learn's, and so are their errors
+            return "silent"
+        if isinstance(error, TypeError):
             return f"use raised {error!r:.300}"
         return "silent" if is_one_sentence(error) else f"not one sentence: {error!r:.300}"
     except Exception as error:

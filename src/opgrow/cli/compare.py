@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import common, decisions, options
+from opgrow.cli import common, options
 from opgrow.cli.fit import Task
 from opgrow.cli.peers import duration
 from opgrow.cli.training_table import column_names, features, split_names, target_values
@@ -121,6 +121,7 @@ class _Source:
 
     def read(self, header: bool | None, decimal: str | None) -> tuple[str, dict[str, Any], list[Any]]:
         """Name of the target; inputs, targets, task and columns of text; and what was decided."""
+        from opgrow.cli import decisions
         from opgrow.rows.tables import Table, TableEncoder, guess_task, read_table
         from opgrow.rows.tables.csv_files import as_numbers
         from opgrow.rows.tables.table import as_text

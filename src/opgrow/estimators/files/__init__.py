@@ -267,6 +267,8 @@ def _read(path: Path) -> ModelFile:
     if data.get("table") is not None:
         encoder = TableEncoder.from_dict(data["table"])
         _check_encoder(encoder, data["n_inputs"])
+    if encoder is not None and data.get("pipeline") is not None:
+        raise ValueError("it has a table encoder beside a pipeline, whose steps make the inputs")
     pipeline = _pipeline(data.get("pipeline"), steps, estimator)
     return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")), pipeline)
 
