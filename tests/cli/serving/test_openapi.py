@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
+from opgrow.cli.serving.answers import as_json
 from opgrow.cli.serving.bodies import table_of_json
 from opgrow.cli.serving.limits import Limits
 from opgrow.cli.serving.openapi import example_row, openapi
@@ -38,8 +40,33 @@ def test_columns_and_answers_are_those_of_the_model(models, name):
 
 @pytest.mark.parametrize("name", ["classes", "numbers", "targets"])
 def test_the_example_is_a_row_that_the_model_takes(models, name):
-    import json
-
     body = json.dumps({"rows": [example_row(models[name])]}).encode()
     table = table_of_json(body, models[name], 10)
     assert len(models[name].predict(table).predictions) == 1
+
+
+@pytest.mark.parametrize("name", ["classes", "numbers", "targets"])
+def test_requests_and_answers_fit_their_schemas(models, name):
+    jsonschema = pytest.importorskip("jsonschema", reason="a validator of JSON Schema")
+    model = models[name]
+    components = {"components": openapi(model, Limits())["components"]}
+
+    def valid(data, schema):
+        rule = {"$ref": f"#/components/schemas/{schema}"} | components
+        return jsonschema.Draft202012Validator(rule).is_valid(data)
+
+    row = example_row(model)
+    bodies = [
+        {"rows": [row, row]},
+        {"columns": {key: [value] for key, value in row.items()}},
+        {"matrix": [list(row.values())]},
+    ]
+    for body in bodies:
+        assert valid(body, "Request")
+        table = table_of_json(json.dumps(body).encode(), model, 10)
+        answer = model.predict(table, None if name == "classes" else 0.9)
+        assert valid(json.loads(as_json(answer)), "Answer")
+    assert not valid({"rows": [{}]}, "Request")
+    assert not valid({"rows": [row], "columns": {}}, "Request")
+    assert not valid({"matrix": [list(row.values()) * 2]}, "Request")
+    assert not valid({"predictions": "yes"}, "Answer")

@@ -141,7 +141,7 @@ def test_all_known_steps_are_tried():
     assert {*STEPS, *(cls.__name__ for cls in CATEGORY_STEPS)} <= tried
 
 
-@pytest.mark.parametrize("step", ON_NUMBERS, ids=str)
+@pytest.mark.parametrize("step", ON_NUMBERS, ids=lambda step: type(step).__name__)
 def test_steps_on_numbers_come_back(tmp_path, step):
     pipeline = fitted(step)
     loaded = back(pipeline, tmp_path)
@@ -151,14 +151,14 @@ def test_steps_on_numbers_come_back(tmp_path, step):
     assert [name for name, _ in loaded.steps] == [name for name, _ in pipeline.steps]
 
 
-@pytest.mark.parametrize("step", ON_GAPS, ids=str)
+@pytest.mark.parametrize("step", ON_GAPS, ids=lambda step: type(step).__name__)
 def test_fillings_of_gaps_come_back(tmp_path, step):
     pipeline = fitted(step, x=GAPS)
     loaded = back(pipeline, tmp_path)
     np.testing.assert_array_equal(loaded.predict_proba(GAPS), pipeline.predict_proba(GAPS))
 
 
-@pytest.mark.parametrize("step", ON_FRAMES, ids=lambda step: str(step)[:60].replace("\n", ""))
+@pytest.mark.parametrize("step", ON_FRAMES, ids=lambda step: type(step).__name__)
 def test_steps_on_frames_come_back(tmp_path, step):
     pipeline = fitted(step, SimpleImputer(), x=FRAME)
     loaded = back(pipeline, tmp_path)

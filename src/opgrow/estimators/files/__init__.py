@@ -113,6 +113,15 @@ def save(
     >>> HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y).save(path)
     >>> load(path).predict(X[:2])
     array([0, 0])
+
+    A pipeline with its steps:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> model = make_pipeline(StandardScaler(), HeMLRNClassifier(n_min=10, max_layers=1, random_state=0))
+    >>> save(model.fit(X, y), path)
+    >>> [name for name, _ in load(path).steps]
+    ['standardscaler', 'hemlrnclassifier']
     """
     pipeline = estimator if type(estimator) is Pipeline else None
     if pipeline is not None:
