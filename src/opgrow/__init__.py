@@ -15,30 +15,7 @@ from .common.version import __version__
 
 if TYPE_CHECKING:
     from .common.errors import RangeWarning, TableWarning
-    from .estimators import (
-        BLSClassifier,
-        BLSRegressor,
-        HeMLGOPClassifier,
-        HeMLGOPRegressor,
-        HeMLRNClassifier,
-        HeMLRNRegressor,
-        HoMLGOPClassifier,
-        HoMLGOPRegressor,
-        HoMLRNClassifier,
-        HoMLRNRegressor,
-        PLNClassifier,
-        PLNRegressor,
-        PMLPClassifier,
-        PMLPRegressor,
-        POPClassifier,
-        POPFastClassifier,
-        POPFastRegressor,
-        POPMemHClassifier,
-        POPMemHRegressor,
-        POPMemOClassifier,
-        POPMemORegressor,
-        POPRegressor,
-    )
+    from .estimators import *  # noqa: F403
     from .estimators.files import load, save
     from .estimators.listeners import Callback
     from .export import ExportCheck, export_c, export_onnx
@@ -55,34 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERCEPTRON",
-    "BLSClassifier",
-    "BLSRegressor",
     "Block",
     "Callback",
     "ExportCheck",
-    "HeMLGOPClassifier",
-    "HeMLGOPRegressor",
-    "HeMLRNClassifier",
-    "HeMLRNRegressor",
-    "HoMLGOPClassifier",
-    "HoMLGOPRegressor",
-    "HoMLRNClassifier",
-    "HoMLRNRegressor",
     "Layer",
     "Network",
     "OperatorSet",
-    "PLNClassifier",
-    "PLNRegressor",
-    "PMLPClassifier",
-    "PMLPRegressor",
-    "POPClassifier",
-    "POPFastClassifier",
-    "POPFastRegressor",
-    "POPMemHClassifier",
-    "POPMemHRegressor",
-    "POPMemOClassifier",
-    "POPMemORegressor",
-    "POPRegressor",
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
@@ -96,9 +51,13 @@ __all__ = [
     "register_pool",
     "save",
 ]
-
+#: Each has a classifier and a regressor.
+_METHODS = (
+    *("HeMLGOP", "HoMLGOP", "HeMLRN", "HoMLRN", "POP", "POPFast", "POPMemO", "POPMemH", "PMLP", "PLN", "BLS"),
+)
 _HOMES = {
     "common.errors": ("RangeWarning", "TableWarning"),
+    "estimators": tuple(f"{method}{kind}" for method in _METHODS for kind in ("Classifier", "Regressor")),
     "estimators.files": ("load", "save"),
     "estimators.listeners": ("Callback",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
@@ -113,6 +72,7 @@ _HOMES = {
     ),
     "rows.tables": ("TableEncoder",),
 }
+__all__ += _HOMES["estimators"]
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 #: Modules that users import by a short name, and where they are.
 _PUBLIC_MODULES = {
@@ -153,9 +113,9 @@ sys.meta_path.append(_PublicModules())
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC_MODULES:
         return import_module(f".{_PUBLIC_MODULES[name]}", __name__)
-    if name not in __all__:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME_OF.get(name, 'estimators')}", __name__), name)
+    value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value
     return value
 

@@ -11,6 +11,8 @@ import opgrow
 from opgrow.estimators.documentation import documentation
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
+#: What regressors of HeMLGOP and its variants set differently: dropout costs them accuracy.
+_OF_REGRESSORS = {"dropout", "fine_tune_dropout", "fine_tune_epochs"}
 METHODS = sorted({name.removesuffix("Classifier").removesuffix("Regressor") for name in NAMES})
 
 
@@ -74,7 +76,8 @@ def test_classifiers_have_the_parameters_of_regressors_and_class_weight_before_d
     assert names.index("class_weight") + 1 == names.index("device")
     names.remove("class_weight")
     assert names == list(regressor)
-    assert all(classifier[parameter] == regressor[parameter] for parameter in names)
+    different = {parameter for parameter in names if classifier[parameter] != regressor[parameter]}
+    assert different == (_OF_REGRESSORS if "n_estimators" in names else set())
 
 
 def test_a_clone_has_the_class_weight_of_its_model():

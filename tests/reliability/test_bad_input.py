@@ -356,9 +356,13 @@ def no_optimiser(groups: Any) -> list[Any]:
             ("ridge", np.array(1.0), "positive"),
             ("weight_range", 1e13, "positive and at most 1e+12"),
             ("weight_range", [1.0, None], "positive and at most 1e+12"),
-            ("learning_rates", b"x", "at least 0"),
             ("dropout", b"x", "in [0, 1)"),
         )
+    ),
+    (
+        parameter(HeMLGOPClassifier, learning_rates=b"x"),
+        ValueError,
+        "learning_rates must be 'auto', a number or a sequence of numbers, each at least 0, got b'x'",
     ),
     (
         parameter(HeMLGOPClassifier, epochs=b"x"),

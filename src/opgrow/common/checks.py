@@ -80,14 +80,25 @@ def check_choice(
 
 
 def check_numbers(
-    name: str, value: Any, allowed: Callable[[float], bool], rule: str, *, empty: bool = False
+    name: str,
+    value: Any,
+    allowed: Callable[[float], bool],
+    rule: str,
+    *,
+    empty: bool = False,
+    otherwise: str = "",
 ) -> tuple[float, ...]:
-    """The floats of one number or of a sequence of numbers, each of which must be allowed."""
+    """The floats of one number or of a sequence of numbers, each of which must be allowed.
+
+    ``otherwise`` is what the caller accepts beside numbers, such as "'auto', ".
+    """
     items = (value,) if is_number(value) else value
     if (
         not is_listed(items)
         or not (empty or len(items))
         or not all(is_number(v) and allowed(v) for v in items)
     ):
-        raise ValueError(f"{name} must be a number or a sequence of numbers, each {rule}, got {value!r}")
+        raise ValueError(
+            f"{name} must be {otherwise}a number or a sequence of numbers, each {rule}, got {value!r}"
+        )
     return tuple(float(v) for v in items)

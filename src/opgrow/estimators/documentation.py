@@ -25,7 +25,7 @@ PARAMETERS = {
     "preset": """{"balanced", "compact", "accurate"} or None
         Values of the parameters that are "auto". "balanced" averages 5 networks that grow by small blocks for
         as long as that helps. "compact" lets a smaller network learn from such an average: 500
-        parameters where there are at most 20 inputs and 10 classes. "accurate" averages 10 large networks.
+        parameters where there are at most 20 inputs and 10 classes. "accurate" averages 15 networks.
         None grows a single network.""",
     "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network

@@ -34,8 +34,10 @@ def page(model: ServedModel, limits: Limits, address: str) -> str:
     kind = "classes" if model.classes is not None else "numbers"
     body = json.dumps({"rows": [example_row(model)]}, ensure_ascii=False)
     quoted = body.replace("'", "'\\''")
-    call = f"curl {address}/predict -H 'Content-Type: application/json' -d '{quoted}'"
-    file = f"curl {address}/predict -H 'Content-Type: text/csv' -H 'Accept: text/csv' --data-binary @rows.csv"
+    line = " \\\n     "
+    call = line.join((f"curl {address}/predict", "-H 'Content-Type: application/json'", f"-d '{quoted}'"))
+    csv = ("-H 'Content-Type: text/csv' -H 'Accept: text/csv'", "--data-binary @rows.csv")
+    file = line.join((f"curl {address}/predict", *csv))
     python = (
         "import json\nfrom urllib.request import Request, urlopen\n\n"
         f"body = {{'rows': [{_text(repr(example_row(model)))}]}}\n"

@@ -14,7 +14,7 @@ import triton.language as tl
 from .triton_math import activate, activation_slope, psi, slope
 from .triton_norms import deviation
 from .triton_pools import CORRELATION2, MAXIMUM, SUM
-from .triton_training import NODAL_UNIT, activation_of, keep, normalise, pool_of
+from .triton_training import NODAL_UNIT, activation_of, keep, neuron_here, normalise, pool_of
 
 #: What is computed of a nodal operator: its value, or its derivative by the weight or by the input.
 _PSI, _BY_WEIGHT, _BY_INPUT = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
@@ -139,13 +139,10 @@ def layer_forward(
 
     ``pre`` receives the values before the activation, and ``index`` the input that was the maximum.
     """
-    neuron, candidate = tl.program_id(0), tl.program_id(1)
-    flat = candidate * n_neurons + neuron
-    code = tl.load(codes + flat)
+    neuron, candidate, flat, code, place, size = neuron_here(places, codes, n_neurons, theta_stride)
     nodal, pool = code // NODAL_UNIT, pool_of(code)
-    place, size = tl.load(places + 3 * neuron), tl.load(places + 3 * neuron + 1)
     n_inputs = tl.load(places + 3 * neuron + 2)
-    theta += candidate.to(tl.int64) * theta_stride + place
+    theta += place
     weight = theta - n_inputs * size
     rows = tl.arange(0, ROWS)
     there = rows < n_rows
@@ -242,14 +239,11 @@ def layer_backward(
     ROWS: tl.constexpr,
 ):
     """From the gradient by what a neuron hands on to those by its parameters and by its pooled values."""
-    neuron, candidate = tl.program_id(0), tl.program_id(1)
-    flat = candidate * n_neurons + neuron
-    code = tl.load(codes + flat)
+    neuron, candidate, flat, code, place, size = neuron_here(places, codes, n_neurons, theta_stride)
     nodal, pool = code // NODAL_UNIT, pool_of(code)
-    place, size = tl.load(places + 3 * neuron), tl.load(places + 3 * neuron + 1)
     n_inputs = tl.load(places + 3 * neuron + 2)
-    theta += candidate.to(tl.int64) * theta_stride + place
-    grad_theta += candidate.to(tl.int64) * theta_stride + place
+    theta += place
+    grad_theta += place
     rows = tl.arange(0, ROWS)
     there = rows < n_rows
     start = flat.to(tl.int64) * n_rows

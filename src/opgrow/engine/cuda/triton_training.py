@@ -62,6 +62,18 @@ def _joined(
 
 
 @triton.jit
+def neuron_here(places, codes, n_neurons, theta_stride):
+    """The neuron of a program: its number, that of its candidate, that of both, and its operators.
+
+    Then come the place of its bias in theta, and how far behind it the scale and then the shift lie.
+    """
+    neuron, candidate = tl.program_id(0), tl.program_id(1)
+    flat = candidate * n_neurons + neuron
+    place = candidate.to(tl.int64) * theta_stride + tl.load(places + 3 * neuron)
+    return neuron, candidate, flat, tl.load(codes + flat), place, tl.load(places + 3 * neuron + 1)
+
+
+@triton.jit
 def normalise(
     value,
     total,
@@ -179,13 +191,10 @@ def finish_forward(
     gathers mean, squared mean and variance of the batches. ``drop`` (candidates,): shares that dropout leaves
     out. Without NORM a program takes only ``share`` rows.
     """
-    neuron, candidate = tl.program_id(0), tl.program_id(1)
-    flat = candidate * n_neurons + neuron
-    code = tl.load(codes + flat)
+    neuron, candidate, flat, code, place, size = neuron_here(places, codes, n_neurons, theta_stride)
     is_maximum = pool_of(code) == MAXIMUM
     activation = activation_of(code)
-    theta += candidate.to(tl.int64) * theta_stride + tl.load(places + 3 * neuron)
-    size = tl.load(places + 3 * neuron + 1)
+    theta += place
     bias = tl.load(theta)
     start = flat.to(tl.int64) * n_rows
     out += candidate.to(tl.int64) * out_stride + neuron.to(tl.int64) * out_neuron
@@ -271,12 +280,10 @@ def finish_backward(
     ROWS: tl.constexpr,
 ):
     """From the gradient by what a neuron hands on to those by its pooled values, ``out``, and parameters."""
-    neuron, candidate = tl.program_id(0), tl.program_id(1)
-    flat = candidate * n_neurons + neuron
-    activation = activation_of(tl.load(codes + flat))
-    place, size = tl.load(places + 3 * neuron), tl.load(places + 3 * neuron + 1)
-    theta += candidate.to(tl.int64) * theta_stride + place
-    grad_theta += candidate.to(tl.int64) * theta_stride + place
+    neuron, candidate, flat, code, place, size = neuron_here(places, codes, n_neurons, theta_stride)
+    activation = activation_of(code)
+    theta += place
+    grad_theta += place
     start = flat.to(tl.int64) * n_rows
     grad += candidate.to(tl.int64) * grad_stride + neuron.to(tl.int64) * n_rows
     lanes = tl.arange(0, ROWS)

@@ -19,8 +19,7 @@ _TEXTS = {
     "n_min, n_step": """int or "auto"
         Neurons of a layer's first block and of every further block; "auto" is the preset's.""",
     "max_neurons, max_layers": """int or "auto"
-        Bounds on the width of a layer and on the depth. "auto" is a width of 200, and a depth of 2, or 1
-        where networks are averaged.""",
+        Bounds on the width of a layer and on the depth. "auto" is a width of 400 and a depth of 3.""",
     "dropout": """float or sequence of float
         Share of a block's features that are left out at random in tuning. Of several values, networks that
         are averaged take one each, in turn; a single network tries all of them on its first block.""",

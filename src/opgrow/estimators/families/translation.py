@@ -111,7 +111,12 @@ def _schedule_of(p: TuningParameters, loss: Loss) -> tuple[tuple[float, ...], tu
         first, fall = _SQUARED if loss == "mse" else _OTHERWISE
         return tuple(first / fall**stage for stage in range(len(epochs))), tuple(int(e) for e in epochs)
     rates = check_numbers(
-        "learning_rates", p.learning_rates, lambda v: 0 <= v < np.inf, "at least 0 or 'auto'", empty=True
+        "learning_rates",
+        p.learning_rates,
+        lambda v: 0 <= v < np.inf,
+        "at least 0",
+        empty=True,
+        otherwise="'auto', ",
     )
     if len(rates) != len(epochs):
         raise ValueError(
