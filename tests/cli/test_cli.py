@@ -403,7 +403,7 @@ def test_a_failing_write_leaves_the_old_files(
 def test_unexpected_errors_show_their_traceback_only_when_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*arguments: Any) -> None:
+    def fail(*arguments: Any, **more: Any) -> None:
         raise ZeroDivisionError("a fault\nof ours")
 
     monkeypatch.setattr(persistence, "read", fail)
@@ -424,7 +424,7 @@ def test_a_missing_extra_is_one_line_with_the_pip_command(
 
 
 def test_an_interrupt_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: Any) -> None:
+    def interrupt(*arguments: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(persistence, "read", interrupt)

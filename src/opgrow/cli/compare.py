@@ -92,6 +92,9 @@ def compare(
     else:
         common.console().print(_shown(found, table))
         typer.echo(f"\n{printable(verdict(found, table.task))}")
+        for one in found:
+            if one.message is not None:
+                typer.echo(printable(f"{one.model}, {folds - one.folds} of {folds} folds: {one.message}."))
 
 
 def _models(text: str) -> list[str]:
@@ -194,9 +197,11 @@ def _shown(found: list[Standing], table: FoldedTable) -> Any:
         shown.add_column(heading, justify="right")
     shown.add_column("")
     for number, one in enumerate(found):
-        note = "" if one.score is None or number == 0 else "worse" if one.behind else "within noise"
-        if one.message is not None:
-            note = f"{one.folds} of {table.n_folds} folds: {one.message}"
+        note = (
+            "" if one.score is None else "best" if number == 0 else "worse" if one.behind else "within noise"
+        )
+        if one.folds < table.n_folds:
+            note += f"{', ' if note else ''}{one.folds} of {table.n_folds} folds"
         error = "" if one.error is None else f" ± {one.error:.3f}"
         shown.add_row(
             one.model,
@@ -205,7 +210,7 @@ def _shown(found: list[Standing], table: FoldedTable) -> Any:
             _number(one.fit_seconds),
             _number(one.row_microseconds),
             "" if one.parameters is None else f"{one.parameters:,}",
-            "best" if number == 0 and one.message is None else note,
+            note,
         )
     return shown
 
