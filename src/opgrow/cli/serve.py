@@ -60,6 +60,7 @@ def serve(
         queue=queue,
         body_seconds=timeout,
         header_seconds=min(10.0, timeout),
+        max_connections=_most_connections(),
     )
     loaded = served(model)
 
@@ -67,6 +68,16 @@ def serve(
         typer.echo(printable(f"Serving {model} on {address} (Ctrl+C ends it)"))
 
     serve_model(loaded, (host, port), limits, started)
+
+
+def _most_connections() -> int:
+    """As many connections as the system allows files, less some that the server needs itself."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1000
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return 1000 if soft == resource.RLIM_INFINITY else max(8, min(1000, soft - 64))
 
 
 def _size(text: str) -> int:

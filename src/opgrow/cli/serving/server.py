@@ -22,12 +22,20 @@ __all__ = ["Server", "listening_socket", "serve_model"]
 
 #: Connections that the system keeps waiting for the server.
 _BACKLOG = 1024
+#: Connections that are accepted at once: the loop looks at none of them before, and each is an open file.
+_ACCEPTED = 16
 Started = Callable[["Server", str], None]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Server(uvicorn.Server):
     """A server that a signal ends as a success: requests under way are answered first."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; what waits for the server is then longer than what it accepts before it looks at any."""
+        await super().startup(sockets)
+        for sock in sockets or []:
+            sock.listen(_BACKLOG)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -73,7 +81,7 @@ def _config(app: App, limits: Limits) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        backlog=_BACKLOG,
+        backlog=_ACCEPTED,
         timeout_keep_alive=max(1, int(limits.header_seconds)),
         timeout_graceful_shutdown=int(longest) + 1,
     )
