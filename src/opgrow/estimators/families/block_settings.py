@@ -21,7 +21,7 @@ from .translation import TuningParameters, dropouts_of, fine_tuning_of, loss_of,
 
 __all__ = ["BlockParameters", "fill_in", "translate"]
 
-#: Above this many inputs, a perceptron is always among the tuned candidates.
+#: In layers of more inputs than this, a perceptron is always among the tuned candidates.
 _MANY_INPUTS = 16
 _RIDGES: tuple[float, ...] = (0.1, 1.0, 10.0)
 
@@ -104,11 +104,12 @@ def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> Bl
     """Settings whose automatic values depend on the size of the data."""
     sized = sized_of(p, problem.n_rows)
     ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
-    also = problem.n_inputs > _MANY_INPUTS if is_auto(p.tune_perceptron) else p.tune_perceptron
     plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
+    rivals = plain if p.tune_perceptron else frozenset()
     return replace(
         settings,
-        search=replace(settings.search, weight_ranges=ranges, rivals=plain if also else frozenset()),
+        search=replace(settings.search, weight_ranges=ranges, rivals=rivals),
+        rivals_above=_MANY_INPUTS if is_auto(p.tune_perceptron) else 0,
         tuning=replace(settings.tuning, **sized),
         fine_tuning=replace(settings.fine_tuning, **sized),
     )

@@ -143,6 +143,6 @@ def sized_of(p: TuningParameters, n_rows: int) -> dict[str, Any]:
     """What depends on the number of training rows: the weight decay, and the size of a mini-batch."""
     decay = 0.4 / n_rows if is_auto(p.weight_decay) else float(p.weight_decay)
     # Few rows need many steps; from many rows, larger batches learn as much in less time.
-    bounds = current().batch_sizes or ((32, 32) if n_rows < 1 << 14 else (256, 512))
+    bounds = current().batch_sizes or (32, 512)
     size = min(max(1 << max(n_rows // 64, 1).bit_length() - 1, bounds[0]), bounds[1])
     return {"weight_decay": decay, "batch_size": size if is_auto(p.batch_size) else int(p.batch_size)}

@@ -52,6 +52,7 @@ class BlockSettings(GrowthSettings):
     ----------
     n_min, n_step : neurons of a layer's first block, and at least of every further one
     step_share : the part of its layer so far that a further block has, where that is more
+    rivals_above : a layer of more inputs than this tunes the search's best rival beside the winner
     dropouts : one value, or several of which the best on the first block is used throughout
     last_dropout : that of the final tuning; None: the same
     """
@@ -64,6 +65,7 @@ class BlockSettings(GrowthSettings):
     step_share: float = 0.0
     max_neurons: int = 200
     block_threshold: float = 1e-4
+    rivals_above: int = 0
     dropouts: tuple[float, ...] = (0.0,)
     last_dropout: float | None = None
 
@@ -77,6 +79,9 @@ class BlockSettings(GrowthSettings):
         return replace(super().with_threads(n_threads), search=search, tuning=tuning)
 
 
+#: By which part a winner has to be better than a tuned rival: rivals are perceptrons, which take a fraction
+#: of the time that other blocks take.
+_WORTH = 0.01
 #: The number of a layer, and that of a block in it, both from 1.
 _Place = tuple[int, int]
 
@@ -160,12 +165,15 @@ class BlockGrowth(Growth):
         result = draft.recall(SearchResult, lambda result: check_result(result, *sizes))
         if result is None:
             rng = np.random.default_rng([self.seed, layer, number, 0])
-            result = search(train, sets, size, self.settings.search, rng, validation)
+            settings = self.settings.search
+            if train.n_inputs <= self.settings.rivals_above:
+                settings = replace(settings, rivals=frozenset())
+            result = search(train, sets, size, settings, rng, validation)
             draft.finish(lambda: result)
         return result
 
     def _tune_block(self, place: _Place, result: SearchResult, parts: list[Rows]) -> _Grown:
-        """Tune the winner (the very first one with each dropout on offer) and the rival; keep the best."""
+        """Tune the winner (the very first one with each dropout on offer) and the rival; keep one of them."""
         tuning = self.tuning
         if not self.method.tune_blocks:
             tuning = replace(tuning, learning_rates=(), epochs=())
@@ -174,17 +182,19 @@ class BlockGrowth(Growth):
         dropouts = list(self.settings.dropouts if first else (tuning.dropout,))
         winners = [result.winner] * len(dropouts)
         rivals = [result.rival] if result.rival is not None and tunable else []
-        if (
-            len(dropouts) == 1
-        ):  # beside the winner; otherwise afterwards, with the dropout that is best for it
-            winners, dropouts, rivals = winners + rivals, dropouts * (1 + len(rivals)), []
-        tried = self._tune_candidates(place, winners, parts, tuning, dropouts)
-        dropout = dropouts[_place_of_best(tried)]
-        if rivals and self.stopped is None:
+        together = len(dropouts) == 1  # otherwise the rival follows, with the dropout that is best
+        starts, drops = winners, dropouts
+        if together:
+            starts, drops = winners + rivals, dropouts * (1 + len(rivals))
+        tried = self._tune_candidates(place, starts, parts, tuning, drops)
+        best = tried[_place_of_best(tried[: len(winners)])]
+        dropout = dropouts[tried.index(best)]
+        if rivals and not together and self.stopped is None:
             tried += self._tune_candidates(place, rivals, parts, tuning, [dropout])
         if first:
             self.tuning = replace(self.tuning, dropout=dropout)
-        best = tried[_place_of_best(tried)]
+        if len(tried) > len(winners) and not _is_worth_more(best, tried[-1]):
+            best = tried[-1]
         _fold_norm(best.block, best.head)
         skipped = sum(grown.result.skipped_batches for grown in tried)
         return replace(best, dropout=dropout, skipped_batches=skipped)
@@ -270,6 +280,12 @@ def _fold_norm(block: Block, head: Linear) -> None:
     head.bias += (norm.shift[:, None] * rows).sum(axis=0)
     rows *= norm.scale[:, None]
     norm.scale[:], norm.shift[:] = 1.0, 0.0
+
+
+def _is_worth_more(winner: _Grown, rival: _Grown) -> bool:
+    """Whether a winner is so much better than a tuned rival that it is worth its time."""
+    ours, other = winner.result.best, rival.result.best
+    return ours.better_than(other) and not ours.improvement_over(other) < _WORTH
 
 
 def _place_of_best(tried: Sequence[_Grown]) -> int:
