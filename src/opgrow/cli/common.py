@@ -161,14 +161,15 @@ def notes(quiet: bool = False) -> Iterator[list[str]]:
         typer.echo(f"note: {printable(line)}", err=True)
 
 
-def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray:
-    """The matrix that a model takes, from a table."""
+def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray | Table:
+    """What a model takes of a table: its columns, or a matrix where it was fitted on one."""
     import numpy as np
 
     target = target or model.target or "target"
     if model.encoder is not None:
         _warn_of_others(table, model.encoder.feature_names_in_.tolist(), target)
-        return model.encoder.transform(table)
+        known = {*model.encoder.feature_names_in_.tolist()}
+        return table.select(name for name in table.names if name in known)
     # A model that was saved in Python: columns by name if it knows names, and otherwise in their order.
     estimator = model.estimator
     if hasattr(estimator, "feature_names_in_"):
@@ -182,9 +183,7 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
         )
     for name, values in table.columns.items():
         if values.dtype == object:
-            raise ValueError(
-                f"Column {name!r} holds text, and this model, saved without a table encoder, takes numbers."
-            )
+            raise ValueError(f"Column {name!r} holds text, and this model was fitted on numbers.")
     return np.column_stack(list(table.columns.values()))
 
 
@@ -205,10 +204,7 @@ def _warn_of_others(table: Table, used: list[str], target: str) -> None:
 
 def feature_names(model: ModelFile) -> list[str] | None:
     """Names of the columns that the network sees, as far as the model file knows them."""
-    if model.encoder is not None:
-        return [str(name) for name in model.encoder.get_feature_names_out()]
-    names = getattr(model.estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
+    return model.estimator.input_names
 
 
 def refuse_to_replace(source: Path, target: Path, what: str, option: str = "--output") -> None:

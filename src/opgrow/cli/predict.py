@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opgrow.cli import common, options
-from opgrow.cli.folders import model_inputs, prediction_lines, targets
+from opgrow.cli.folders import model_inputs, of_rows, prediction_lines, targets
 from opgrow.common.texts import printable
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def evaluate(
         _refuse_for_folders(header, decimal)
         name, values = targets(data, target or loaded.target)
         x: Any = model_inputs(loaded, data)
-        scores = common.scores(loaded.estimator, x, values, name)
+        scores = common.scores(of_rows(loaded).estimator, x, values, name)
         _show(model, data, name, x.n_rows, scores, as_json)
         return
     with common.notes():

@@ -185,8 +185,8 @@ def _check_onnx() -> None:
 
 def _feature_names(estimator: Any, names: Sequence[str] | None) -> list[str] | None:
     if names is None:
-        names = getattr(estimator, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        names = estimator.input_names
+        return None if names is None else list(names)
     n_inputs = estimator.network_.n_inputs
     if len(names) != n_inputs:
         raise ValueError(f"feature_names has {len(names)} names, and the model takes {n_inputs} features.")

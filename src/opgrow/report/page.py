@@ -86,7 +86,7 @@ def page(
         )
     if X is not None:
         quality = _quality(estimator, X, y)
-        x = np.asarray(as_array(X))
+        x = estimator.network_rows(X)
     outputs = _output_names(estimator, target)
     drawing = draw_estimator(estimator, feature_names, target)
     name = type(estimator).__name__
@@ -121,8 +121,8 @@ def draw_estimator(
 ) -> Drawing:
     """The drawing of an estimator's network, with the names that the estimator knows."""
     network = _network(estimator)
-    if feature_names is None and hasattr(estimator, "feature_names_in_"):
-        feature_names = estimator.feature_names_in_.tolist()
+    if feature_names is None:
+        feature_names = estimator.input_names
     return draw(
         network,
         feature_names=feature_names,

@@ -19,7 +19,6 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors_numpy
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 
 from ...common.atomic import check_suffix, check_writable, write_atomically
 from ...common.checksums import Tensor, check_seal, is_sealed, seal, tensors_in
@@ -37,7 +36,6 @@ __all__ = [
     "load",
     "packed",
     "read",
-    "read_model",
     "save",
 ]
 
@@ -61,21 +59,23 @@ class ModelFile:
     Attributes
     ----------
     estimator : the fitted estimator
-    encoder : the TableEncoder that makes its inputs from a table, or None
     target : name of the column that it predicts, or None
     library : the version of opgrow that wrote the file
     """
 
     estimator: GrowingEstimator[Any]
-    encoder: TableEncoder | None
     target: str | None
     library: str
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """What turns a table into the estimator's inputs, if it was fitted on one."""
+        return self.estimator.table_
 
 
 def save(
     estimator: GrowingEstimator[Any],
     path: str | os.PathLike[str],
-    encoder: TableEncoder | None = None,
     *,
     target: str | None = None,
     sample: bool = True,
@@ -90,8 +90,6 @@ def save(
         search are left out.
     path : str or path-like
         Where to, a name that ends in ``.safetensors``; a file that is there is replaced.
-    encoder : TableEncoder, optional
-        What makes the estimator's inputs from a table; it travels in the file.
     target : str, optional
         Name of the column that the estimator predicts.
     sample : bool, default=True
@@ -121,9 +119,6 @@ def save(
         estimator = copy(estimator)
         estimator.sample_ = None
     description = describe(estimator)
-    if encoder is not None:
-        _check_encoder(encoder, estimator.network_.n_inputs)
-        description["table"] = encoder.to_dict()
     if target is not None:
         description["target"] = str(target)
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
@@ -146,7 +141,7 @@ def packed(text: str, tensors: Mapping[str, np.ndarray]) -> bytes:
     return safetensors_numpy.save(dict(tensors), metadata={KEY: sealed})
 
 
-def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
+def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any]:
     """Read a model that an estimator's ``save``, ``save`` of this module or ``opgrow fit`` has written.
 
     No code in the file is run. Its predictions are those of the saved model, bit for bit.
@@ -157,9 +152,8 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
 
     Returns
     -------
-    estimator or sklearn.pipeline.Pipeline
-        The fitted estimator. If the file carries a table encoder, as those of ``opgrow fit`` do, a pipeline
-        of the steps "table" and "model", which takes a table (a data frame, a dictionary of columns).
+    estimator
+        The fitted estimator; if it was fitted on a table, with the encoder of the table as ``table_``.
 
     Raises
     ------
@@ -168,14 +162,7 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
     FileNotFoundError
         If there is no such file.
     """
-    estimator, encoder = read_model(path)
-    return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
-
-
-def read_model(path: str | os.PathLike[str]) -> tuple[GrowingEstimator[Any], TableEncoder | None]:
-    """The estimator of a model file and, if there is one, its table encoder."""
-    model = read(path)
-    return model.estimator, model.encoder
+    return read(path).estimator
 
 
 def read(path: str | os.PathLike[str]) -> ModelFile:
@@ -230,11 +217,7 @@ def _read(path: Path) -> ModelFile:
     data = parse(text)
     check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
     estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
-    encoder = None
-    if data.get("table") is not None:
-        encoder = TableEncoder.from_dict(data["table"])
-        _check_encoder(encoder, data["n_inputs"])
-    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")))
+    return ModelFile(estimator, data.get("target"), str(data.get("library")))
 
 
 def _check(text: str, tensors: list[Tensor]) -> None:
@@ -253,11 +236,3 @@ def _array(tensor: Tensor) -> np.ndarray:
     # Its 16 bits are the upper half of those of single precision.
     upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
     return upper.view(np.float32).reshape(shape)
-
-
-def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
-    if not isinstance(encoder, TableEncoder):
-        raise TypeError(f"encoder must be a TableEncoder, got {type(encoder).__name__}.")
-    made = len(encoder.get_feature_names_out())
-    if made != n_inputs:
-        raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")

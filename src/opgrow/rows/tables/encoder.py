@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -314,6 +314,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder._set_columns([column_from_dict(column) for column in columns])
         names = list(encoder.feature_names_in_)
         require(len(set(names)) == len(names), "two columns share a name")
+        return encoder
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> Self:
+        """Make an encoder from what is known of its columns.
+
+        Parameters
+        ----------
+        columns : sequence of NumberColumn and others
+
+        Returns
+        -------
+        TableEncoder
+            A fitted encoder.
+        """
+        encoder = cls()
+        encoder._set_columns(list(columns))
         return encoder
 
     def wishes(self) -> dict[str, Any]:

@@ -16,9 +16,18 @@ import numpy as np
 from opgrow.common.machine import available_bytes
 from opgrow.rows.tables.values import as_column, check_names, described
 
-__all__ = ["columns_of", "columns_of_matrix", "dense", "is_frame", "is_sparse"]
+__all__ = ["columns_of", "columns_of_matrix", "dense", "eager", "is_frame", "is_sparse"]
 
 Columns = dict[str, np.ndarray]
+
+
+def eager(data: Any) -> Any:
+    """A lazy frame of polars with its rows; all else as it is."""
+    return (
+        data.collect()
+        if hasattr(data, "collect_schema") and hasattr(data, "collect") and not hasattr(data, "get_column")
+        else data
+    )
 
 
 def is_sparse(data: Any) -> bool:
@@ -53,8 +62,7 @@ def dense(data: Any) -> np.ndarray:
 
 def columns_of(data: Any) -> Columns:
     """The columns of anything that is a table."""
-    if is_sparse(data):
-        data = dense(data)
+    data = dense(data) if is_sparse(data) else eager(data)
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         names = [str(name) for name in data.columns]
         check_names(names, "The data frame")

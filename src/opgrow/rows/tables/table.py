@@ -70,6 +70,9 @@ class Table:
         """The number of rows; 0 for a table without columns."""
         return len(next(iter(self.columns.values()), ()))
 
+    def __len__(self) -> int:
+        return self.n_rows
+
     @property
     def names(self) -> list[str]:
         """The names of the columns, in order."""

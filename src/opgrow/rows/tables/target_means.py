@@ -117,7 +117,9 @@ class TargetColumn:
     def encode(self, values: np.ndarray, out: np.ndarray) -> list[str]:
         """Write the means into `out`, of shape (n_rows, n_means)."""
         n = len(self.categories)
-        codes, remarks = codes_of(self.name, self.categories, values, -1, n if self.missing else -2)
+        # What is new or rare is like all rows, and nothing to warn of.
+        other = n + self.missing
+        codes, remarks = codes_of(self.name, self.categories, values, other, n if self.missing else -2)
         table = np.array([*self.means, self.overall], dtype=np.float64).reshape(-1, len(self.overall))
         out[:] = table[np.where(codes < 0, len(table) - 1, codes)]
         return remarks
