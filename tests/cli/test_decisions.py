@@ -106,7 +106,7 @@ def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Pa
     actual = json.loads(run(*fit, "--json", "-o", model).stdout)["scores"]
     seed = check_random_state(0).randint(2**31 - 1)
     _, held = split_rows(90, 0.2, y, np.random.default_rng([seed, 0]))
-    estimator = persistence.read_model(model)[0]
+    estimator = persistence.read(model).estimator
     share = estimator.predict_proba(x[held].astype(np.float32))
     brier = np.mean(np.sum((share - np.eye(2)[y[held]]) ** 2, axis=1))
     assert actual["held_out"] == {"brier": pytest.approx(brier, rel=1e-4)}
@@ -146,12 +146,11 @@ def test_a_file_without_header_loses_no_row(tmp_path: Path) -> None:
     run("report", model, data, "--no-header", "-o", tmp_path / "r.html")
 
 
-def test_dates_are_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_dates_become_numbers_unless_they_are_said_to_be_text(tmp_path: Path) -> None:
     rows = [[f"2024-05-{i + 1:02d}", i % 7, i % 2] for i in range(20)]
     data = write_csv(tmp_path / "dates.csv", ["when", "n", "target"], rows)
-    assert "Column 'when' holds dates or times, such as '2024-05-01': leave it out with --drop" in refused(
-        "fit", data
-    )
+    [said] = decided(data)["dates"]
+    assert said.startswith("1: 'when' (days and the place in the week, such as '2024-05-01')")
     assert decided(data, "--drop", "when")["dropped"] == ["'when'"]
     assert decided(data, "--text", "when")["text"][0].startswith("1: 'when' (20 categories")
     assert "The target 'when' holds dates or times" in refused("fit", data, "--target", "when")
@@ -159,7 +158,7 @@ def test_dates_are_refused_with_the_remedy(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     frame = pandas.read_csv(data, parse_dates=["when"])
     frame.to_parquet(tmp_path / "dates.parquet")
-    assert "Column 'when' holds dates" in refused("fit", tmp_path / "dates.parquet")
+    assert decided(tmp_path / "dates.parquet")["dates"][0].startswith("1: 'when' (days and the place")
     assert decided(tmp_path / "dates.parquet", "--drop", "when")["dropped"] == ["'when'"]
 
 
@@ -230,7 +229,7 @@ def test_unseen_categories_and_columns_are_counted(tmp_path: Path) -> None:
         assert run("predict", model, far, *proba).stderr.startswith("note: 1 of 1 rows lies far outside")
         assert run("predict", model, far, *proba).stderr.count("\n") == 1
     # Codes with zeros in front are those of the training rows: other digits give other predictions.
-    x = opgrow.load(model)["table"].transform({"n": [1], "code": ["001"], "t": ["a"]})
+    x = opgrow.load(model).table_.transform({"n": [1], "code": ["001"], "t": ["a"]})
     assert x[0].sum() == 3
 
 

@@ -69,7 +69,10 @@ def use(path: Path) -> str:
     except Exception as error:
         return f"load raised {error!r:.300}"
     estimator = loaded.estimator
-    x = np.random.default_rng(0).normal(size=(ROWS, estimator.n_features_in_)).astype(np.float32)
+    x: Any = np.random.default_rng(0).normal(size=(ROWS, estimator.n_features_in_)).astype(np.float32)
+    if loaded.encoder is not None:
+        names = loaded.encoder.feature_names_in_
+        x = {name: column.tolist() for name, column in zip(names, x.T, strict=True)}
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,9 +81,6 @@ def use(path: Path) -> str:
                 assert estimator.predict_proba(x).shape == (ROWS, len(estimator.classes_))
             repr(estimator.network_)
             growth_table(estimator.history_)
-            if loaded.encoder is not None:
-                columns = {column.name: [1.0] * ROWS for column in loaded.encoder.columns_}
-                opgrow.load(path).predict(columns)
     except ValueError as error:
         return "silent" if is_one_sentence(error) else f"not one sentence: {error!r:.300}"
     except Exception as error:

@@ -136,14 +136,19 @@ def check(call: Function[[Any], Any], error: type[Exception], sentence: str, giv
     ),
     (lambda g: g.clf.predict([[HUGE] * 3]), ValueError, "an integer is too large to become a float"),
     (
-        lambda g: classifier().fit(scipy.sparse.csr_matrix(g.x), g.y),
-        TypeError,
-        "Sparse data was passed for X, but dense data is required...",
-    ),
-    (
         lambda g: classifier().fit([["red", 1.0, 2.0]] * N, g.y),
         ValueError,
-        "X holds text in column 'x0', such as 'red': put an opgrow.TableEncoder in front...",
+        "There is no column to learn from: 'x0', all rows have the same value, 'red'.",
+    ),
+    (
+        lambda g: classifier(table="text").fit(g.x, g.y),
+        ValueError,
+        "table must be a TableEncoder or None, got 'text'",
+    ),
+    (
+        lambda g: classifier(table=TableEncoder(many="hash")).fit([["red", 1.0]] * N, g.y),
+        ValueError,
+        "many must be 'target' or 'pool', got 'hash'.",
     ),
     (
         lambda g: g.clf.predict(g.x[:, :2]),
@@ -434,11 +439,6 @@ def test_parameters(call, error, sentence, given):
         lambda g: persistence.save(HeMLRNClassifier, g.path.with_suffix(".safetensors")),
         TypeError,
         "Only opgrow's own estimators can be saved, got the class HeMLRNClassifier.",
-    ),
-    (
-        lambda g: persistence.save(g.clf, g.path.with_suffix(".safetensors"), TableEncoder()),
-        NotFittedError,
-        "This TableEncoder instance is not fitted...",
     ),
     (lambda g: opgrow.load(g.folder), ValueError, "'...' is a folder: expected a model file."),
     (lambda g: opgrow.load(3), TypeError, "...os.PathLike object, not int"),

@@ -263,7 +263,7 @@ def controls(text: str) -> set[str]:
 def model_file(evil: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model, table, _ = evil
     path = tmp_path_factory.mktemp("evil") / "m.safetensors"
-    persistence.save(model, path, TableEncoder().fit(table), target=EVIL[5])
+    persistence.save(model, path, target=EVIL[5])
     return path
 
 

@@ -166,10 +166,9 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
     import numpy as np
 
     target = target or model.target or "target"
-    if model.encoder is not None:
+    if model.encoder is not None and hasattr(model.estimator, "feature_names_in_"):
         _warn_of_others(table, model.encoder.feature_names_in_.tolist(), target)
-        known = {*model.encoder.feature_names_in_.tolist()}
-        return table.select(name for name in table.names if name in known)
+        return table
     # A model that was saved in Python: columns by name if it knows names, and otherwise in their order.
     estimator = model.estimator
     if hasattr(estimator, "feature_names_in_"):
@@ -182,8 +181,10 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
             f"The table has {len(table.names)} columns, and the model takes {estimator.n_features_in_}."
         )
     for name, values in table.columns.items():
-        if values.dtype == object:
+        if values.dtype == object and model.encoder is None:
             raise ValueError(f"Column {name!r} holds text, and this model was fitted on numbers.")
+    if model.encoder is not None or hasattr(estimator, "feature_names_in_"):
+        return table
     return np.column_stack(list(table.columns.values()))
 
 

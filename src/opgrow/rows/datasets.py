@@ -306,7 +306,7 @@ def _from_table(
 
 def _encoded(bunch: Bunch) -> Bunch:
     """A data set with its table as a matrix."""
-    encoder = TableEncoder()
+    encoder = TableEncoder(max_categories=100, many="pool", gaps="fill")
     data = encoder.fit_transform(bunch["table"])
     names = encoder.get_feature_names_out().tolist()
     rest = {key: bunch[key] for key in ("target", "target_names", "task", "DESCR")}

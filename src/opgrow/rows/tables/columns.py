@@ -15,9 +15,11 @@ import numpy as np
 from opgrow.rows.tables.checks import flag, number, require
 from opgrow.rows.tables.csv_files import as_numbers
 
-__all__ = ["SINGLE", "Column", "DroppedColumn", "NumberColumn"]
+__all__ = ["MIN_GAPS", "SINGLE", "Column", "DroppedColumn", "NumberColumn"]
 
 SINGLE = np.finfo(np.float32)
+#: Gaps from which on they have a column: fewer say nothing about other rows.
+MIN_GAPS = 10
 
 
 class Column(Protocol):
@@ -73,8 +75,8 @@ class NumberColumn:
             median = np.median(finite)
         if not np.isfinite(median):  # the sum of two values in the middle
             median = np.median(finite / 2) * 2
-        missing = mark_gaps and bool(np.isnan(values).any())
-        return cls(name, float(median), text_is_missing, missing)
+        missing = mark_gaps and np.count_nonzero(np.isnan(values)) >= MIN_GAPS
+        return cls(name, float(median), text_is_missing, bool(missing))
 
     def encode(self, values: np.ndarray, out: np.ndarray) -> list[str]:
         """Write the values into `out`; like `TextColumn`, but with nothing to say."""

@@ -28,14 +28,14 @@ __all__ = ["TableEncoder"]
 
 #: Version 1 knew numbers and one-hot categories alone, and is still written where nothing else is there.
 FORMAT = 2
-MANY, GAPS = ("pool", "target"), ("mark", "fill")
+MANY, GAPS = ("target", "pool"), ("mark", "fill")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table into a matrix of numbers.
 
-    Numbers pass through. A gap becomes the median of the training rows, and a further column says where there
-    were gaps. Text becomes one column of zeros and ones per category (sorted), with a further one for missing
+    Numbers pass through. A gap becomes the median of the training rows, and a further column says where gaps
+    were, if training rows had several. Text becomes one column of zeros and ones per category (sorted), with a further one for missing
     values if the training rows had any; a category that was not seen in training is all zeros, and
     `transform` warns of it. Dates, times and durations become numbers: time that has passed, and the place
     in the year, the week and the day, each as a sine and a cosine. Columns that tell no training row from
@@ -43,7 +43,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    max_categories : int, default=100
+    max_categories : int, default=30
         The categories of a text column that have a column each.
     text : collection of str, default=()
         Columns to take as categories, although they hold numbers or dates.
@@ -51,13 +51,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to take as numbers, although they hold text; whatever is no number in them is missing.
     verbose : int, default=0
         1 prints what `fit` decided about the columns.
-    many : {"pool", "target"}, default="pool"
-        What becomes of a text column with more categories. "pool": the most frequent ones that occur more
-        than once have a column each, and all others share the category "<other>". "target": each becomes the
-        mean of the target in the training rows that have it, for classes the share of each class; training
-        rows get the means of other rows. Without a target, or with more than ten classes, they are pooled.
+    many : {"target", "pool"}, default="target"
+        What becomes of a text column with more categories. "target": each becomes the mean of the target in
+        the training rows that have it, for classes the share of each class; training rows get the means of
+        other rows. "pool": the most frequent ones that occur more than once have a column each, and all
+        others share the category "<other>". They are also pooled where there is no target, or more than ten
+        classes.
     gaps : {"mark", "fill"}, default="mark"
-        Whether gaps in numbers have a column of their own.
+        Whether gaps in numbers, if there are at least ten, have a column of their own.
 
     Attributes
     ----------
@@ -74,12 +75,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> encoder = TableEncoder().fit({"age": [31, None, 52], "colour": ["red", "blue", None]})
     >>> list(encoder.get_feature_names_out())
-    ['age', 'age=<missing>', 'colour=blue', 'colour=red', 'colour=<missing>']
+    ['age', 'colour=blue', 'colour=red', 'colour=<missing>']
     >>> encoder.transform({"colour": ["red", None], "age": [40, None]})
-    array([[40. ,  0. ,  0. ,  1. ,  0. ],
-           [41.5,  1. ,  0. ,  0. ,  1. ]], dtype=float32)
+    array([[40. ,  0. ,  1. ,  0. ],
+           [41.5,  0. ,  0. ,  1. ]], dtype=float32)
     >>> print(encoder)
-    age: number, gaps become 41.5, and are marked
+    age: number, gaps become 41.5
     colour: 2 categories, a column for each: 'blue', 'red'; one for gaps
     """
 
@@ -88,11 +89,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        max_categories: int = 100,
+        max_categories: int = 30,
         text: Collection[str] = (),
         numeric: Collection[str] = (),
         verbose: int = 0,
-        many: str = "pool",
+        many: str = "target",
         gaps: str = "mark",
     ) -> None:
         self.max_categories = max_categories
@@ -283,14 +284,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns = [column.to_dict() for column in self.columns_]
-        chosen: dict[str, Any] = {"text": list(self.text), "numeric": list(self.numeric)}
-        chosen |= {"many": self.many} if self.many != MANY[0] else {}
-        old = all(column["kind"] in ("number", "text") and not _is_new(column) for column in columns)
+        named = {"text": list(self.text), "numeric": list(self.numeric)}
+        chosen = (self.many, self.gaps)
+        old = chosen == ("pool", "fill") and not any(map(_is_new, columns))
         return {
-            "format": 1 if old and not chosen.get("many") else FORMAT,
+            "format": 1 if old else FORMAT,
             "max_categories": int(self.max_categories),
-            **{key: wish for key, wish in chosen.items() if wish},
-            **({"gaps": self.gaps} if self.gaps != GAPS[0] else {}),
+            **{key: names for key, names in named.items() if names},
+            **({} if old else {"many": self.many, "gaps": self.gaps}),
             "columns": columns,
         }
 
@@ -351,7 +352,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
             require(texts, f"{key!r} must be a list of names, got {names!r}")
         encoder = cls(data.get("max_categories"), tuple(chosen["text"]), tuple(chosen["numeric"]))  # type: ignore[arg-type]
-        encoder.many, encoder.gaps = data.get("many", MANY[0]), data.get("gaps", GAPS[0])
+        encoder.many, encoder.gaps = data.get("many", "pool"), data.get("gaps", "fill")
         try:
             _check_choices(encoder)
         except ValueError as error:
@@ -390,8 +391,8 @@ def _check_single(encoder: TableEncoder) -> None:
 
 
 def _is_new(column: dict[str, Any]) -> bool:
-    """Whether format 1 did not know of something that a column of its kinds has."""
-    return column["kind"] == "number" and bool(column.get("missing"))
+    """Whether format 1 did not know of such columns."""
+    return column["kind"] not in ("number", "text") or (column["kind"] == "number" and "missing" in column)
 
 
 def _check_choices(encoder: TableEncoder) -> None:

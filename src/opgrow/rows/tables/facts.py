@@ -112,6 +112,10 @@ class ColumnFacts:
         elif 0 < self.n_strays <= n_values / 2:
             fact = f"{name!r} is text, because {strays} are no numbers, such as {self.example!r}"
             notes.append(f"{fact}: {numeric} takes these as missing")
+        if isinstance(self.column, TargetColumn):
+            fact = f"{name!r} has {self.n_distinct:,} categories, which are means of the target"
+            keep = words["categories"].format(self.n_distinct)
+            notes.append(f"{fact}: {keep} gives each an input of its own, {drop} leaves the column out")
         if isinstance(self.column, TextColumn) and self.column.pooled:
             rare = self.n_distinct - len(self.column.categories)
             fact = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"

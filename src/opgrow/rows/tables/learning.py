@@ -10,7 +10,7 @@ import numpy as np
 
 from opgrow.rows.tables.categories import TextColumn
 from opgrow.rows.tables.checks import require
-from opgrow.rows.tables.columns import Column, DroppedColumn, NumberColumn
+from opgrow.rows.tables.columns import MIN_GAPS, Column, DroppedColumn, NumberColumn
 from opgrow.rows.tables.csv_files import as_numbers
 from opgrow.rows.tables.date_columns import DateColumn
 from opgrow.rows.tables.table import as_text
@@ -51,7 +51,7 @@ def learned(
             f"Column {name!r} holds infinity or a value too large for dtype('float64'): leave out such rows."
         )
     finite = numbers[np.isfinite(numbers)]
-    dropped = _nothing(name, finite, has_gaps=len(finite) < len(numbers) and wishes.mark_gaps)
+    dropped = _nothing(name, finite, has_gaps=wishes.mark_gaps and len(numbers) - len(finite) >= MIN_GAPS)
     return dropped or NumberColumn.learn(name, values, wishes.numeric, wishes.mark_gaps), None
 
 
