@@ -54,13 +54,15 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
         "target": ["'kind': classification with 2 classes, because it holds text"],
         "numbers": ["1: 'post' (otherwise: --text NAME)"],
         "text": [
-            "2: 'age' (31 categories, such as 'unknown'), 'size' (3 categories, such as 'l', 1 gap) "
+            "2: 'age' (31 categories, each as a mean of the target, such as 'unknown'), 'size' (3 categories, such as 'l', 1 gap) "
             "(otherwise: --numeric NAME)"
         ],
         "dropped": ["'name'"],
         "note": [
             "'age' is text, because 1 of 40 values are no numbers, such as 'unknown': "
-            "--numeric age takes these as missing"
+            "--numeric age takes these as missing",
+            "'age' has 31 categories, which are means of the target: --max-categories 31 gives each an input "
+            "of its own, --drop age leaves the column out",
         ],
     }
     otherwise = decided(
@@ -69,17 +71,18 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
     )
     assert otherwise["target"] == ["'kind': classification with 2 classes, as --task says"]
     assert otherwise["numbers"] == ["1: 'age' (otherwise: --text NAME)"]
-    assert otherwise["text"][0].startswith("2: 'post' (3 categories, such as '000'), 'size' (")
+    assert otherwise["text"][0].startswith("2: 'post' (3 categories, each as a mean of the")
     assert otherwise["note"] == [
         "1 of 40 values of 'age' are text, such as 'unknown', and count as missing",
-        "'post' has 3 categories, and the rare ones (1) are pooled: --max-categories 3 keeps them apart, "
-        "--drop post leaves the column out",
-        "'size' has 3 categories, and the rare ones (1) are pooled: --max-categories 3 keeps them apart, "
-        "--drop size leaves the column out",
+        "'post' has 3 categories, which are means of the target: --max-categories 3 gives each an input of its "
+        "own, --drop post leaves the column out",
+        "'size' has 3 categories, which are means of the target: --max-categories 3 gives each an input of its "
+        "own, --drop size leaves the column out",
     ]
     assert "--numeric concerns inputs" in refused("fit", table, "--target", "age", "--numeric", "age")
     assert "no column 'zip'" in refused("fit", table, "--target", "kind", "--text", "zip")
-    assert "'name' looks like an identifier" in " ".join(decided(table, "--target", "kind")["note"])
+    dropped = " ".join(decided(table, "--target", "kind")["dropped"])
+    assert dropped == "1: 'name' (its text is different in every row, as an identifier's)"
 
 
 def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path: Path) -> None:
@@ -87,7 +90,15 @@ def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path
     result = run(*fit, "--json")
     assert result.stderr == ""
     actual = json.loads(result.stdout)["decisions"]
-    assert [item["about"] for item in actual] == ["table", "target", "numbers", "text", "dropped", "note"]
+    assert [item["about"] for item in actual] == [
+        "table",
+        "target",
+        "numbers",
+        "text",
+        "dropped",
+        "note",
+        "note",
+    ]
     assert actual[4]["text"] == "'name'"
     quiet = run(*fit, "-q")
     assert (quiet.stdout, quiet.stderr) == ("", "")
@@ -196,8 +207,8 @@ def test_titanic_as_it_comes(data_home: Path) -> None:
     if not data.exists():
         pytest.skip("needs classification/titanic.csv in the folder of OPGROW_DATA")
     assert decided(data)["note"] == [
-        "'cabin' has 186 categories, and the rare ones (107) are pooled: --max-categories 186 keeps them "
-        "apart, --drop cabin leaves the column out"
+        "'cabin' has 186 categories, which are means of the target: --max-categories 186 gives each an input "
+        "of its own, --drop cabin leaves the column out"
     ]
     assert "note" not in decided(data, "--drop", "cabin")
     assert "note" not in decided(data, "--max-categories", 186)

@@ -26,7 +26,6 @@ import torch
 import typer
 from mutations import mutate
 
-import opgrow
 from opgrow.cli import app
 from opgrow.estimators.files import read
 from opgrow.estimators.listeners.progress import growth_table

@@ -34,7 +34,7 @@ from opgrow.estimators.files.reading import tried_operators
 from opgrow.estimators.listeners.progress import growth_table
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
-from opgrow.rows.tables import Table, TableEncoder
+from opgrow.rows.tables import Table
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 EVIL = [

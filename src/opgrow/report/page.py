@@ -163,6 +163,10 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
         ),
         f'<figure id="network">{drawing.svg}</figure>',
     ]
+    if estimator.table_ is not None:
+        columns = [(column.name, column.describe()) for column in estimator.table_.columns_]
+        shown = table("columns", ("column", "what became of it"), columns, words=(0, 1))
+        parts.append(details(f"Columns of the table: {len(columns)}", [shown]))
     if changed:
         rows = [(name, repr(value)) for name, value in changed.items()]
         settings = table("settings", ("parameter", "value"), rows, words=(1,))

@@ -47,7 +47,10 @@ def test_dates_of_every_kind_are_days_and_places_in_the_week(dates):
 def test_what_comes_round_again_is_told_where_it_varies():
     days = [f"2024-{month:02}-01" for month in range(1, 13)]
     matrix = encoded([*days, "2025-01-01"])
-    assert list(matrix) == ["when: days", *(f"when: {p}, {w}" for p in ("year", "week") for w in ("sine", "cosine"))]
+    assert list(matrix) == [
+        "when: days",
+        *(f"when: {p}, {w}" for p in ("year", "week") for w in ("sine", "cosine")),
+    ]
     sine, cosine = matrix["when: year, sine"], matrix["when: year, cosine"]
     assert np.hypot(sine, cosine) == pytest.approx(1)
     # December is as far from January as January from February; a year later is the same place.
@@ -61,7 +64,7 @@ def test_what_comes_round_again_is_told_where_it_varies():
     ("values", "hours"),
     [
         ([datetime.timedelta(days=3, hours=1), datetime.timedelta(hours=-1), None], [73, -1, 36]),
-        (pd.Series(pd.to_timedelta(["3 days 01:00", "-1 days +23:00"])), [73, -1]),
+        (pd.Series(pd.to_timedelta(["3 days 01:00:00", "-1 days +23:00:00"])), [73, -1]),
         (np.array([3, 4], dtype="timedelta64[h]"), [3, 4]),
         (["36:30", "1:00"], [36.5, 1]),
     ],

@@ -132,7 +132,7 @@ def test_numbers_as_categories_and_text_as_numbers():
     assert encoder.transform(table).tolist() == [[1, 0, 31], [0, 1, 41.5], [1, 0, 52]]
     again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
     assert again.transform({"zip": ["20"], "age": ["old"]}).tolist() == [[0, 1, 41.5]]
-    assert again.get_params() == encoder.get_params()
+    assert again.get_params() == encoder.get_params() | {"text": ("zip",), "numeric": ("age",)}
     with pytest.raises(ValueError, match="no column 'zap'"):
         TableEncoder(text=["zap"]).fit(table)
     with pytest.raises(ValueError, match="'age' cannot be both text and numeric"):
@@ -168,7 +168,10 @@ def test_the_encoder_is_at_the_top_level():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"a": [1, 1], "gone": [None, None]}, "no column to learn from: 'a', all rows have the same value, 1.0"),
+        (
+            {"a": [1, 1], "gone": [None, None]},
+            "no column to learn from: 'a', all rows have the same value, 1.0",
+        ),
         ({"a": [np.inf, None]}, "Column 'a' holds infinity"),
         ({}, "no columns or no rows"),
         ({"a": []}, "no columns or no rows"),

@@ -35,7 +35,8 @@ def _matrix(split: TableSplit) -> Inputs:
         return split.x_train, split.x_test, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # categories that only test rows have
-        encoder = TableEncoder(max_categories=100, many="pool", gaps="fill").fit(split.x_train)
+        encoder = TableEncoder(max_categories=100, many="pool", gaps="fill")
+        encoder.learn(split.x_train, keep_constant=True)
         return encoder.transform(split.x_train), encoder.transform(split.x_test), []
 
 

@@ -88,7 +88,11 @@ def check_eval_set(estimator: GrowingEstimator[Any], eval_set: Any) -> tuple[np.
         x, y = (as_array(part) if i else part for i, part in enumerate(eval_set))
         options = _target_options(estimator)
         given = as_given(_tensor(x), estimator.table)
-        if not isinstance(given, Given) and estimator.table_ is None:
+        if estimator.table_ is None:
+            if isinstance(given, Given):
+                raise ValueError(
+                    "its X is a table with text, dates or gaps, and the X to fit has numbers alone"
+                )
             return _checked(estimator, given, y, reset=False, **options)
         x, y = check_inputs(estimator, x), checked_targets(estimator, y, **options)
         if len(x) != len(y):

@@ -139,25 +139,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         _check_single(self)
         return self.encode(table, np.float32, crossed)
 
-    def learn(self, table: Table, target: Target | None = None) -> dict[str, np.ndarray]:
-        """Fit, and return by name what columns of training rows are encoded as where it is not as others are."""
+    def learn(
+        self, table: Table, target: Target | None = None, *, keep_constant: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Fit, and return the values of training rows, by column, that are not those that other rows get.
+
+        Parameters
+        ----------
+        table : Table
+        target : Target, optional
+        keep_constant : bool, default=False
+            Whether columns stay that tell no training row from another.
+        """
         _check_choices(self)
         if not table.n_rows:
             raise ValueError("The table to learn from has no columns or no rows.")
         _check_names(self.text, self.numeric, table)
+        common = (self.max_categories, self.many, self.gaps == "mark", keep_constant)
         found = {
-            name: learned(
-                name,
-                values,
-                Wishes(
-                    self.max_categories,
-                    self.many,
-                    self.gaps == "mark",
-                    name in self.text,
-                    name in self.numeric,
-                ),
-                target,
-            )
+            name: learned(name, values, Wishes(*common, name in self.text, name in self.numeric), target)
             for name, values in table.columns.items()
         }
         self._set_columns([column for column, _ in found.values()])

@@ -30,11 +30,12 @@ KINDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says of all columns, and of one: as text, as numbers, or (both False) as they come."""
+    """What is wished of all columns, and of one: as text, as numbers, or (both False) as it comes."""
 
     max_categories: int
     many: str
     mark_gaps: bool
+    keep_constant: bool = False
     text: bool = False
     numeric: bool = False
 
@@ -51,6 +52,8 @@ def learned(
             f"Column {name!r} holds infinity or a value too large for dtype('float64'): leave out such rows."
         )
     finite = numbers[np.isfinite(numbers)]
+    if wishes.keep_constant and len(finite):
+        return NumberColumn.learn(name, values, wishes.numeric, wishes.mark_gaps), None
     dropped = _nothing(name, finite, has_gaps=wishes.mark_gaps and len(numbers) - len(finite) >= MIN_GAPS)
     return dropped or NumberColumn.learn(name, values, wishes.numeric, wishes.mark_gaps), None
 
@@ -60,14 +63,14 @@ def _learned_text(
 ) -> tuple[Column, np.ndarray | None]:
     counts = Counter(values.tolist())
     missing = counts.pop(None, 0) > 0
-    dropped = _nothing(name, np.array(list(counts), dtype=object), missing)
+    dropped = _nothing(name, np.array(list(counts), dtype=object), missing or wishes.keep_constant)
     if dropped is not None:
         return dropped, None
     date = None if wishes.text else DateColumn.learn(name, values)
     if date is not None:
         return date, None
     if len(counts) > wishes.max_categories:
-        if max(counts.values()) == 1:
+        if max(counts.values()) == 1 and not wishes.keep_constant:
             return DroppedColumn(name, "its text is different in every row, as an identifier's"), None
         if wishes.many == "target" and target is not None:
             return TargetColumn.learn(name, values, counts, target)
