@@ -7,7 +7,6 @@ through the estimator's encoder (``table_``).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -50,8 +49,8 @@ class Given:
     def __init__(self, data: Any) -> None:
         self.has_names = isinstance(data, Table) or is_frame(data)
         self.table = Table.from_any(data)
-        columns = getattr(data, "columns", None)
-        raw = data if isinstance(data, dict) else columns if isinstance(columns, Iterable) else ()
+        # Only pandas and dictionaries know names that are no text.
+        raw = data.columns if hasattr(data, "iloc") else data if isinstance(data, dict) else ()
         self.texts = self.has_names and all(isinstance(name, str) for name in raw)
 
 

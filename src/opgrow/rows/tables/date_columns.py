@@ -67,17 +67,17 @@ class DateColumn:
         if reading is None:
             return None
         seconds = seconds_of(values, reading)[0]
-        present = seconds[~np.isnan(seconds[:, 0])]
-        elapsed, unit = present[:, 0] / UNITS[reading.form], UNITS[reading.form]
+        present = seconds[~np.isnan(seconds)]
+        elapsed, unit = present / UNITS[reading.form], UNITS[reading.form]
         origin = float(np.floor(elapsed.min())) if reading.form == "date" else 0.0
         parts = []
         if reading.form == "date":
-            days = np.floor(present[:, 1] / DAY)
+            days = np.floor(present / DAY)
             parts += ["year"] if days.max() - days.min() >= 28 else []
             parts += ["week"] if len(np.unique(days % 7)) > 1 else []
         if reading.form != "duration":
-            parts += ["day"] if len(np.unique(present[:, 1] % DAY)) > 1 else []
-        median = float(np.median(present[:, 0] / unit)) - origin
+            parts += ["day"] if len(np.unique(present % DAY)) > 1 else []
+        median = float(np.median(present / unit)) - origin
         gaps = len(present) < len(values)
         return cls(name, reading.form, reading.day_first, origin, median, tuple(parts), gaps)
 
@@ -85,11 +85,11 @@ class DateColumn:
         """Write the numbers into `out`, of shape (n_rows, n_outputs) and zero before."""
         values = as_text(values)
         seconds, stray = seconds_of(values, Reading(self.form, self.day_first))
-        gaps = np.isnan(seconds[:, 0])
-        out[:, 0] = np.where(gaps, self.median, seconds[:, 0] / UNITS[self.form] - self.origin)
-        clock = seconds[~gaps, 1] / DAY
+        gaps = np.isnan(seconds)
+        out[:, 0] = np.where(gaps, self.median, seconds / UNITS[self.form] - self.origin)
+        days = seconds[~gaps] / DAY
         for i, part in enumerate(self.parts):
-            angle = 2 * np.pi * turns(clock, part)
+            angle = 2 * np.pi * turns(days, part)
             out[~gaps, 1 + 2 * i] = np.round(np.sin(angle), _DIGITS)
             out[~gaps, 2 + 2 * i] = np.round(np.cos(angle), _DIGITS)
         if self.missing:
@@ -150,8 +150,7 @@ class DateColumn:
         )
 
 
-def turns(clock: np.ndarray, part: str) -> np.ndarray:
-    """How often a period has passed since 1970, for days by the clock; a week goes by in whole days."""
-    days = np.floor(clock) if part == "week" else clock
-    turned = days / PERIODS[part]
+def turns(days: np.ndarray, part: str) -> np.ndarray:
+    """How much of a period has passed, by days since 1970; a week goes by in whole days."""
+    turned = (np.floor(days) if part == "week" else days) / PERIODS[part]
     return turned - np.floor(turned)

@@ -67,8 +67,8 @@ class Reading:
     form: Form
     day_first: bool = True
 
-    def seconds(self, text: str) -> tuple[float, float] | None:
-        """Seconds since 1970, midnight or nothing: in UTC and as the clock shows; None: it is no such text."""
+    def seconds(self, text: str) -> float | None:
+        """Seconds since 1970 in UTC, since midnight, or that have passed; None for all other texts."""
         match = _PARTS.fullmatch(text.strip()) if _PATTERN.fullmatch(text.strip()) else None
         if match is None or _form_of(match) not in ((self.form,), ("time", "duration"))[self.form != "date"]:
             return None
@@ -77,13 +77,11 @@ class Reading:
             return None
         if self.form != "date":
             unit = {"day": DAY, "second": 1, None: 0}[match["unit"]]
-            seconds = int(match["count"] or 0) * unit + clock
-            return seconds, seconds
+            return int(match["count"] or 0) * unit + clock
         day = self._day(match)
         if day is None:
             return None
-        local = (day - _EPOCH) * float(DAY) + clock
-        return local - _offset(match["zone"]), local
+        return (day - _EPOCH) * float(DAY) + clock - _offset(match["zone"])
 
     def _day(self, match: re.Match[str]) -> int | None:
         if match["year"]:
@@ -138,8 +136,8 @@ def _offset(zone: str | None) -> float:
 
 
 def seconds_of(values: np.ndarray, reading: Reading) -> tuple[np.ndarray, str | None]:
-    """Seconds (n, 2), in UTC and by the clock, NaN for gaps and strays; and the first stray text, or None."""
-    known: dict[str | None, tuple[float, float]] = {None: (np.nan, np.nan)}
+    """Seconds (n,), NaN for gaps and strays; and the first stray text, or None."""
+    known: dict[str | None, float] = {None: np.nan}
     stray = None
     for text in dict.fromkeys(values.tolist()):
         if text is None:
@@ -147,5 +145,5 @@ def seconds_of(values: np.ndarray, reading: Reading) -> tuple[np.ndarray, str | 
         read = reading.seconds(text)
         if read is None and stray is None:
             stray = text
-        known[text] = known[None] if read is None else read
-    return np.array([known[text] for text in values], dtype=np.float64).reshape(len(values), 2), stray
+        known[text] = np.nan if read is None else read
+    return np.array([known[text] for text in values], dtype=np.float64), stray
