@@ -236,7 +236,7 @@ TABLES = sorted(path for kind in ("classification", "regression") for path in DA
 _ANSWER = """
 import sys, numpy as np, pandas as pd, warnings, opgrow
 warnings.simplefilter("ignore")
-x = pd.read_csv(sys.argv[2]).drop(columns="target")[:2000:7]
+x = pd.read_csv(sys.argv[2]).drop(columns="target")[::int(sys.argv[3])]
 model = opgrow.load(sys.argv[1])
 print((model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)).astype(float).tobytes().hex())
 """
@@ -250,16 +250,17 @@ def test_every_table_as_it_is_read(path, library, tmp_path):
     read = pytest.importorskip(library)
     more = {"infer_schema_length": None} if library == "polars" else {}
     table = read.read_csv(path, **more)
+    step = max(1, len(table) // 2000)  # some are sorted by class
+    table = table[::step] if library == "pandas" else table.gather_every(step)
     y = table["target"].to_numpy()
     x = table.drop(columns="target") if library == "pandas" else table.drop("target")
     cls = opgrow.HeMLRNClassifier if path.parent.name == "classification" else opgrow.HeMLRNRegressor
-    model = fitted(cls, x[:2000], y[:2000])
-    part = x[:2000:7] if library == "pandas" else x[:2000].gather_every(7)
+    model = fitted(cls, x, y)
     model.save(tmp_path / "m.safetensors")
-    command = [sys.executable, "-c", _ANSWER, str(tmp_path / "m.safetensors"), str(path)]
+    command = [sys.executable, "-c", _ANSWER, str(tmp_path / "m.safetensors"), str(path), str(step)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     answers = np.frombuffer(bytes.fromhex(told))
-    np.testing.assert_array_equal(outputs(model, part).ravel(), answers)
+    np.testing.assert_array_equal(outputs(model, x).ravel(), answers)
 
 
 # --- made-up frames ---
