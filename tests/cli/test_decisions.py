@@ -54,8 +54,8 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
         "target": ["'kind': classification with 2 classes, because it holds text"],
         "numbers": ["1: 'post' (otherwise: --text NAME)"],
         "text": [
-            "2: 'age' (31 categories, each as a mean of the target, such as 'unknown'), 'size' (3 categories, such as 'l', 1 gap) "
-            "(otherwise: --numeric NAME)"
+            "2: 'age' (31 categories, each as a mean of the target, such as 'unknown'), 'size' (3 "
+            "categories, such as 'l', 1 gap) (otherwise: --numeric NAME)"
         ],
         "dropped": ["'name'"],
         "note": [
@@ -74,10 +74,10 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
     assert otherwise["text"][0].startswith("2: 'post' (3 categories, each as a mean of the")
     assert otherwise["note"] == [
         "1 of 40 values of 'age' are text, such as 'unknown', and count as missing",
-        "'post' has 3 categories, which are means of the target: --max-categories 3 gives each an input of its "
-        "own, --drop post leaves the column out",
-        "'size' has 3 categories, which are means of the target: --max-categories 3 gives each an input of its "
-        "own, --drop size leaves the column out",
+        "'post' has 3 categories, which are means of the target: --max-categories 3 gives each an input of "
+        "its own, --drop post leaves the column out",
+        "'size' has 3 categories, which are means of the target: --max-categories 3 gives each an input of "
+        "its own, --drop size leaves the column out",
     ]
     assert "--numeric concerns inputs" in refused("fit", table, "--target", "age", "--numeric", "age")
     assert "no column 'zip'" in refused("fit", table, "--target", "kind", "--text", "zip")

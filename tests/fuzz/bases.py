@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
 from safetensors import safe_open
 
 from opgrow import estimators
+from opgrow.common.errors import TableWarning
 from opgrow.estimators.files import packed, save
 from opgrow.rows.tables import TableEncoder
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -263,6 +264,8 @@ def controls(text: str) -> set[str]:
 def model_file(evil: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model, table, _ = evil
     path = tmp_path_factory.mktemp("evil") / "m.safetensors"
+    model = copy(model)
+    adopt(model, TableEncoder().fit(table))
     persistence.save(model, path, target=EVIL[5])
     return path
 

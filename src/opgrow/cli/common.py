@@ -220,7 +220,7 @@ def require_suffix(path: Path, suffix: str, what: str, option: str = "--output")
         raise ValueError(f"{what} is written to a {suffix} file, got {option} {str(path)!r}.")
 
 
-def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> dict[str, float]:
+def scores(estimator: Any, x: np.ndarray | Table, values: np.ndarray, target: str) -> dict[str, float]:
     """How well a fitted estimator predicts a target column."""
     from sklearn.base import is_classifier
 

@@ -72,9 +72,9 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
         **params
             Parameters of the estimator, and with ``table__`` in front those of its encoder.
         """
-        if getattr(self, "table", None) is None and any(name.startswith("table__") for name in params):
-            if params.get("table") is None:
-                params = {**params, "table": TableEncoder()}
+        wished = any(name.startswith("table__") for name in params)
+        if wished and getattr(self, "table", None) is None and params.get("table") is None:
+            params = {**params, "table": TableEncoder()}
         super().set_params(**params)
         return self
 

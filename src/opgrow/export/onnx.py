@@ -59,17 +59,18 @@ def export_onnx(
     The model has one input, ``X`` of shape (N, n_features), and takes any number of rows. If the estimator
     was fitted on a table with columns that are no numbers, every column has an input of its name, of shape
     (N, 1): strings for text, where "" is a gap (or what the metadata "columns" says, where "" is a category),
-    numbers with NaN for gaps, and seconds in float64 for dates (since 1970, in UTC), times and durations. A classifier has
-    the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of shape (N,
-    n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of shape
-    (N, n_targets).
+    numbers with NaN for gaps, and seconds in float64 for dates (since 1970, in UTC), times and durations.
 
-    Predictions agree with the estimator's to the rounding of float32; a label can differ only where the two
-    probabilities are equal to that rounding, and is always the first of the most probable classes. Rows that
-    hold NaN, which the estimator refuses, have probabilities or values of NaN; of their labels nothing is
-    said. Standardisation is part of the model. Only operators of the standard (opset 17, and ai.onnx.ml 2 for text) are used, and rows
-    are worked off in chunks, so that memory does not grow with rows x inputs x neurons. Input constants and
-    linear heads are computed in double precision, as in the network itself, and all else in float32.
+    A classifier has the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of shape
+    (N, n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of shape
+    (N, n_targets). Predictions agree with the estimator's to the rounding of float32; a label can differ only
+    where the two probabilities are equal to that rounding, and is always the first of the most probable
+    classes. Rows of a matrix that hold NaN, of which training rows had none, have probabilities or values of
+    NaN; of their labels nothing is said. Standardisation is part of the model.
+
+    Only operators of the standard are used (opset 17, and ai.onnx.ml 2 for text), and rows are worked off in
+    chunks, so that memory does not grow with rows x inputs x neurons. Input constants and linear heads are
+    computed in double precision, as in the network itself, and all else in float32.
 
     Parameters
     ----------
@@ -114,8 +115,8 @@ def export_onnx(
     -----
     Integer classes of any width become int64 labels, text becomes strings, and boolean and floating-point
     classes keep their type. The metadata (``custom_metadata_map`` in ONNX Runtime) holds, as text or JSON,
-    "opgrow" (the version), "estimator", "topology", "network", "classes", "feature_names" (of the inputs of the
-    network) and, for tables, "columns".
+    "opgrow" (the version), "estimator", "topology", "network", "classes", "feature_names" (of the inputs
+    of the network) and, for tables, "columns".
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The encoder of a table as ONNX nodes: from the columns of the table to the matrix that the network takes.
 
-A table of numbers is one input, ``X``, as it is where there is no encoder. Otherwise every column that is used
-is an input of its own, of shape (N, 1): text as strings, numbers as numbers with NaN for gaps, and dates and
-times as seconds, because ONNX has no dates.
+A table of numbers is one input, ``X``, as it is where there is no encoder. Otherwise every column that is
+used is an input of its own, of shape (N, 1): text as strings, numbers as numbers with NaN for gaps, and dates
+and times as seconds, because ONNX has no dates.
 """
 
 from __future__ import annotations

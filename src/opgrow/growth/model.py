@@ -27,8 +27,8 @@ class GrownModel:
     history_ : list of GrowthStep, everything that was tried
     loss_ : name of the loss that the network was tuned by
     n_features_in_ : int
-    sample_ : array of shape (n, network_.n_inputs), a few rows of the training data as the network takes them, by
-        which exports measure themselves; None where they are not known
+    sample_ : array of shape (n, network_.n_inputs), a few rows of the training data as the network takes
+        them, by which exports measure themselves; None where they are not known
     table_ : TableEncoder that turns the user's table into the network's inputs; None where X was a matrix
     """
 

@@ -238,7 +238,8 @@ import sys, numpy as np, pandas as pd, warnings, opgrow
 warnings.simplefilter("ignore")
 x = pd.read_csv(sys.argv[2]).drop(columns="target")[::int(sys.argv[3])]
 model = opgrow.load(sys.argv[1])
-print((model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)).astype(float).tobytes().hex())
+answers = model.predict_proba(x) if hasattr(model, "classes_") else model.predict(x)
+print(answers.astype(float).tobytes().hex())
 """
 
 
@@ -311,7 +312,8 @@ def test_made_up_frames_are_fitted_saved_and_predicted(tmp_path_factory, data, c
             warnings.simplefilter("ignore")
             model.fit(x, y)
     except ValueError as error:
-        assert "no column to learn from" in str(error), error
+        if "no column to learn from" not in str(error):
+            raise
         for values in Table.from_any(x).columns.values():
             present = {v for v in values.tolist() if v is not None and v == v}
             assert len(present) < 2 or len(present) == sum(v is not None for v in values)

@@ -1,4 +1,4 @@
-"""What users pass to `fit` and `predict`: a matrix as scikit-learn checks it, or a table as its encoder takes it."""
+"""What users pass to `fit` and `predict`: a matrix, as scikit-learn checks it, or a table."""
 
 from __future__ import annotations
 

@@ -64,9 +64,7 @@ def chunks_for(estimator: GrowingEstimator[Any], source: Source) -> Iterator[Chu
     """The chunks of a source, in order, for an estimator that predicts them."""
     name = type(estimator).__name__
     if estimator.table_ is not None:
-        raise ValueError(
-            f"this {name} was fitted on a table, and a source has numbers alone: predict its rows table by table"
-        )
+        raise ValueError(f"this {name} was fitted on a table, and a source has numbers alone: predict tables")
     if source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"the source has {source.n_features} features, but {name} is expecting "

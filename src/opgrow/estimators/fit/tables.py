@@ -1,4 +1,4 @@
-"""Tables that estimators are given: whether X is one, what is learned from it, and its rows as networks take them.
+"""Tables that estimators are given: whether X is one, what is learned from it, and its rows for networks.
 
 A matrix of finite numbers is no table: it goes to the network as it is. Everything else that has columns goes
 through the estimator's encoder (``table_``).
@@ -69,7 +69,7 @@ def as_given(x: Any, wishes: TableEncoder | None = None) -> Any:
 
 
 def _is_plain_frame(frame: Any) -> bool:
-    """Whether a frame of pandas or polars has finite numbers alone, or infinity, which scikit-learn refuses."""
+    """Whether a frame of pandas or polars has numbers alone; scikit-learn refuses infinity."""
     if hasattr(frame, "iloc") and hasattr(frame, "dtypes"):
         kinds = [getattr(dtype, "kind", "O") for dtype in frame.dtypes]
         odd = any(isinstance(dtype, Real) or str(dtype) == "category" for dtype in frame.dtypes)
@@ -121,8 +121,8 @@ def learn_table(
     name, table = type(estimator).__name__, given.table
     if not current().alone:
         raise ValueError(
-            "on several ranks X has to be numbers without gaps: encode it with opgrow.TableEncoder first, with "
-            "the same encoder on all ranks"
+            "on several ranks X has to be numbers without gaps: encode it first, with the same fitted "
+            "opgrow.TableEncoder on all ranks"
         )
     if table.n_rows < 2:
         raise ValueError(

@@ -90,7 +90,8 @@ def codes_of(
 ) -> tuple[np.ndarray, list[str]]:
     """The place of each value among the categories, and sentences on those that have none.
 
-    Of a value that is no category, ``other`` is the code, and ``gap`` of a missing one; -1 and -2 are told of.
+    ``other`` is the code of a value that is no category, and ``gap`` that of a missing one. Sentences tell of
+    -1 and -2.
     """
     index: dict[str | None, int] = {category: i for i, category in enumerate(categories)}
     index[None] = gap

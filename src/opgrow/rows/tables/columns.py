@@ -1,7 +1,7 @@
 """What an encoder learns about a column: a small object of plain facts that knows how to encode it.
 
-Here are columns of numbers and those that are left out; `categories`, `target_means` and `date_columns` have the
-others.
+Here are columns of numbers and those that are left out; `categories`, `target_means` and `date_columns` have
+the others.
 """
 
 from __future__ import annotations

@@ -133,7 +133,8 @@ class DateColumn:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> DateColumn:
         """Read what `to_dict` wrote."""
-        form, parts = data.get("form"), data.get("parts")
+        form: Any = data.get("form")
+        parts: Any = data.get("parts")
         require(isinstance(form, str) and form in UNITS, f"column {data['name']!r} has the form {form!r}")
         known = isinstance(parts, list) and all(isinstance(part, str) and part in PERIODS for part in parts)
         require(
@@ -141,7 +142,7 @@ class DateColumn:
         )
         return cls(
             data["name"],
-            form,  # type: ignore[arg-type]
+            form,
             flag(data, "day_first"),
             number(data, "origin"),
             number(data, "median"),

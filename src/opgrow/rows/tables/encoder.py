@@ -35,11 +35,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table into a matrix of numbers.
 
     Numbers pass through. A gap becomes the median of the training rows, and a further column says where gaps
-    were, if training rows had several. Text becomes one column of zeros and ones per category (sorted), with a further one for missing
-    values if the training rows had any; a category that was not seen in training is all zeros, and
-    `transform` warns of it. Dates, times and durations become numbers: time that has passed, and the place
-    in the year, the week and the day, each as a sine and a cosine. Columns that tell no training row from
-    another are left out, with a warning.
+    were, if training rows had several. Text becomes one column of zeros and ones per category (sorted), with
+    a further one for missing values if the training rows had any; a category that was not seen in training is
+    all zeros, and `transform` warns of it. Text of many categories becomes means of the target. Dates, times
+    and durations become numbers: time that has passed, and the place in the year, the week and the day, each
+    as a sine and a cosine. Columns that tell no training row from another are left out, with a warning.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for key, names in chosen.items():
             texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
             require(texts, f"{key!r} must be a list of names, got {names!r}")
-        encoder = cls(data.get("max_categories"), tuple(chosen["text"]), tuple(chosen["numeric"]))  # type: ignore[arg-type]
+        encoder = cls(data.get("max_categories"), tuple(chosen["text"]), tuple(chosen["numeric"]))
         encoder.many, encoder.gaps = data.get("many", "pool"), data.get("gaps", "fill")
         try:
             _check_choices(encoder)
@@ -385,8 +385,8 @@ def _check_single(encoder: TableEncoder) -> None:
     for fact in encoder.facts_:
         if 0 < fact.largest < SINGLE.tiny:
             raise ValueError(
-                f"Column {fact.column.name!r} holds nothing above {fact.largest:.3g}, which is lost in single "
-                "precision: rescale it."
+                f"Column {fact.column.name!r} holds nothing above {fact.largest:.3g}, which is lost in "
+                "single precision: rescale it."
             )
 
 

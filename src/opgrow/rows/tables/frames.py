@@ -54,8 +54,8 @@ def dense(data: Any) -> np.ndarray:
     needed, there = int(np.prod(data.shape)) * data.dtype.itemsize, available_bytes()
     if there is not None and needed > there:
         raise ValueError(
-            f"The sparse matrix of shape {tuple(data.shape)} would take {needed / 2**30:.1f} GiB as a dense one, "
-            f"which networks need, and {there / 2**30:.1f} GiB are available: leave out columns."
+            f"The sparse matrix of shape {tuple(data.shape)} would take {needed / 2**30:.1f} GiB as a dense "
+            f"one, which networks need, and {there / 2**30:.1f} GiB are available: leave out columns."
         )
     return np.asarray(data.toarray())
 
@@ -85,8 +85,8 @@ def columns_of(data: Any) -> Columns:
     if other is not None:
         return columns_of(other)
     raise TypeError(
-        "Expected a table (a data frame of pandas, polars or another library, a table of pyarrow, a dictionary "
-        f"of columns or a 2-D array), got {described(data)}."
+        "Expected a table (a data frame of pandas, polars or another library, a table of pyarrow, a "
+        f"dictionary of columns or a 2-D array), got {described(data)}."
     )
 
 
@@ -106,7 +106,7 @@ def columns_of_matrix(matrix: np.ndarray, names: list[str] | None = None) -> Col
 
 
 def _from_polars(column: Any, name: str) -> np.ndarray:
-    dtype = getattr(column, "dtype", None)
+    dtype: Any = getattr(column, "dtype", None)
     if hasattr(dtype, "is_float") and (dtype.is_float() or dtype.is_integer()):
         return np.array(column.to_numpy(), dtype=np.float64)  # with NaN where there is no value
     return as_column(column.to_list(), name)
@@ -127,7 +127,7 @@ def _narwhals(data: Any) -> Any:
 
 
 def _by_protocol(data: Any) -> Any:
-    """A frame that says what it holds by a protocol, as a table of pyarrow or a frame of pandas; else None."""
+    """A frame that speaks a protocol, as a table of pyarrow or a frame of pandas; else None."""
     if hasattr(data, "__arrow_c_stream__"):
         try:
             return importlib.import_module("pyarrow").table(data)

@@ -1,4 +1,4 @@
-"""What becomes of a column: learned from its training values and from the user's wishes, or read from a file."""
+"""What becomes of a column: learned from its training values and the user's wishes, or read from a file."""
 
 from __future__ import annotations
 

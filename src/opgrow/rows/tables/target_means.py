@@ -1,8 +1,9 @@
 """A column of many categories, each of which becomes the mean of the target in the rows that have it.
 
 Means of few rows are drawn towards that of all rows, by as much as the target varies within the category and
-between all rows (Micci-Barreca 2001; scikit-learn's TargetEncoder has the same with ``smooth="auto"``). Training
-rows get means of other rows: those of five folds, each from the other four, so that no row tells its own target.
+between all rows (Micci-Barreca 2001; scikit-learn's TargetEncoder has the same with ``smooth="auto"``).
+Training rows get means of other rows: those of five folds, each from the other four, so that no row tells its
+own target.
 """
 
 from __future__ import annotations

@@ -114,13 +114,14 @@ def _text(value: Any, name: str) -> str:
     if isinstance(value, timedelta):
         seconds = value.total_seconds()
         clock = seconds % 86400
-        return f"{int(seconds // 86400)} days {int(clock // 3600):02}:{int(clock // 60 % 60):02}:{clock % 60:02g}"
+        hours, minutes = int(clock // 3600), int(clock // 60 % 60)
+        return f"{int(seconds // 86400)} days {hours:02}:{minutes:02}:{clock % 60:09.6f}"
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     if isinstance(value, complex):
         raise ValueError(f"Complex data not supported: column {name!r} holds {value!r}.")
-    cls = type(value)
-    has_text = cls.__str__ is not object.__str__ or cls.__repr__ is not object.__repr__
+    cls: Any = type(value)
+    has_text = not (cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__)
     if not has_text or (isinstance(value, (list, tuple, set, np.ndarray)) and not is_date(value)):
         raise ValueError(f"Column {name!r} must hold numbers or text, got {described(value)}.")
     return str(value)
