@@ -32,6 +32,7 @@ from opgrow.cli import app
 from opgrow.common.texts import plain_console, printable
 from opgrow.estimators import files as persistence
 from opgrow.estimators.files.reading import tried_operators
+from opgrow.estimators.fit.tables import adopt
 from opgrow.estimators.listeners.progress import growth_table
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
