@@ -36,7 +36,7 @@ from opgrow.estimators.fit.tables import adopt
 from opgrow.estimators.listeners.progress import growth_table
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
-from opgrow.rows.tables import Table
+from opgrow.rows.tables import Table, TableEncoder
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 EVIL = [

@@ -56,7 +56,9 @@ class TableText:
         parts = [text.comment(lines), f"#define {self.upper}_N_COLUMNS {len(self.columns)}\n"]
         if self.bits is not None:
             parts.append(f"/* A missing number. */\n#define {self.upper}_GAP INT32_MIN\n")
-        parts += [self._codes(column) for column in self.columns if _listed(column)]
+        parts += [
+            self._codes(column) for column in self.columns if isinstance(column, TextColumn | TargetColumn)
+        ]
         parts.append(
             f"/* The inputs of the functions below, from a row of the table. */\nvoid {self.name}_encode("
             f"const {number} row[{self.upper}_N_COLUMNS],\n    {out} x[{self.upper}_N_INPUTS]);\n"
@@ -212,10 +214,6 @@ def _date(i: int, column: DateColumn, place: int) -> list[str]:
     if column.missing:
         lines.append(f"x[{place + len(column.outputs) - 1}] = gap ? 1.0f : 0.0f;")
     return lines
-
-
-def _listed(column: Column) -> bool:
-    return isinstance(column, TextColumn | TargetColumn)
 
 
 def _identifier(name: str) -> str:

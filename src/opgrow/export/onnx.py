@@ -61,12 +61,12 @@ def export_onnx(
     (N, 1): strings for text, where "" is a gap (or what the metadata "columns" says, where "" is a category),
     numbers with NaN for gaps, and seconds in float64 for dates (since 1970, in UTC), times and durations.
 
-    A classifier has the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of shape
-    (N, n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of shape
-    (N, n_targets). Predictions agree with the estimator's to the rounding of float32; a label can differ only
-    where the two probabilities are equal to that rounding, and is always the first of the most probable
-    classes. Rows of a matrix that hold NaN, of which training rows had none, have probabilities or values of
-    NaN; of their labels nothing is said. Standardisation is part of the model.
+    A classifier has the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of
+    shape (N, n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of
+    shape (N, n_targets). Predictions agree with the estimator's to the rounding of float32; a label can
+    differ only where the two probabilities are equal to that rounding, and is always the first of the most
+    probable classes. Rows of a matrix that hold NaN, of which training rows had none, have probabilities or
+    values of NaN; of their labels nothing is said. Standardisation is part of the model.
 
     Only operators of the standard are used (opset 17, and ai.onnx.ml 2 for text), and rows are worked off in
     chunks, so that memory does not grow with rows x inputs x neurons. Input constants and linear heads are
