@@ -17,9 +17,9 @@ from sklearn.utils.validation import _check_y
 from ...common.team import current
 from ...rows.tables import Table, TableEncoder
 from ...rows.tables.columns import NumberColumn
-from ...rows.tables.encoder import warn
 from ...rows.tables.frames import dense, eager, is_frame, is_sparse
 from ...rows.tables.target_means import Target
+from ...rows.tables.wishes import warn
 from ..base import GrowingEstimator
 
 __all__ = [

@@ -7,7 +7,6 @@ a list of plain facts, which the model file can carry as JSON: `to_dict` and `fr
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Collection, Sequence
 from typing import Any, Self
 
@@ -15,20 +14,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from opgrow.common.errors import TableWarning
 from opgrow.rows.tables.categories import TextColumn
 from opgrow.rows.tables.checks import require
-from opgrow.rows.tables.columns import SINGLE, Column, DroppedColumn, NumberColumn
+from opgrow.rows.tables.columns import Column, DroppedColumn, NumberColumn
 from opgrow.rows.tables.facts import PYTHON, ColumnFacts, column_lines
 from opgrow.rows.tables.learning import Wishes, column_from_dict, learned
 from opgrow.rows.tables.table import Table, listed
 from opgrow.rows.tables.target_means import Target, TargetColumn
+from opgrow.rows.tables.wishes import check_choices, check_names_of, check_single, is_new, warn
 
 __all__ = ["TableEncoder"]
 
 #: Version 1 knew numbers and one-hot categories alone, and is still written where nothing else is there.
 FORMAT = 2
-MANY, GAPS = ("target", "pool"), ("mark", "fill")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -119,7 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         self.learn(Table.from_any(X), self._target(y))
-        _check_single(self)
+        check_single(self)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -136,7 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = Table.from_any(X)
         crossed = self.learn(table, self._target(y))
-        _check_single(self)
+        check_single(self)
         return self.encode(table, np.float32, crossed)
 
     def learn(
@@ -151,10 +149,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         keep_constant : bool, default=False
             Whether columns stay that tell no training row from another.
         """
-        _check_choices(self)
+        check_choices(self)
         if not table.n_rows:
             raise ValueError("The table to learn from has no columns or no rows.")
-        _check_names(self.text, self.numeric, table)
+        check_names_of(self.text, self.numeric, table)
         common = (self.max_categories, self.many, self.gaps == "mark", keep_constant)
         found = {
             name: learned(name, values, Wishes(*common, name in self.text, name in self.numeric), target)
@@ -286,7 +284,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns = [column.to_dict() for column in self.columns_]
         named = {"text": list(self.text), "numeric": list(self.numeric)}
         chosen = (self.many, self.gaps)
-        old = chosen == ("pool", "fill") and not any(map(_is_new, columns))
+        old = chosen == ("pool", "fill") and not any(map(is_new, columns))
         return {
             "format": 1 if old else FORMAT,
             "max_categories": int(self.max_categories),
@@ -336,7 +334,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def wishes(self) -> dict[str, Any]:
         """Write the parameters as plain data, ready for JSON."""
-        _check_choices(self)
+        check_choices(self)
         chosen = {"max_categories": int(self.max_categories), "many": self.many, "gaps": self.gaps}
         return {"format": FORMAT, **chosen, "text": list(self.text), "numeric": list(self.numeric)}
 
@@ -354,7 +352,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder = cls(data.get("max_categories"), tuple(chosen["text"]), tuple(chosen["numeric"]))
         encoder.many, encoder.gaps = data.get("many", "pool"), data.get("gaps", "fill")
         try:
-            _check_choices(encoder)
+            check_choices(encoder)
         except ValueError as error:
             require(False, str(error).rstrip("."))
         return encoder
@@ -370,48 +368,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def warn(message: str) -> None:
-    """Warn of a table, where the user called us or scikit-learn."""
-    level, frame, ours = 1, sys._getframe(1), ("opgrow.", "sklearn.")
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, TableWarning, stacklevel=level + 1)
-
-
-def _check_single(encoder: TableEncoder) -> None:
-    """Refuse columns of which single precision would leave nothing."""
-    for fact in encoder.facts_:
-        if 0 < fact.largest < SINGLE.tiny:
-            raise ValueError(
-                f"Column {fact.column.name!r} holds nothing above {fact.largest:.3g}, which is lost in "
-                "single precision: rescale it."
-            )
-
-
-def _is_new(column: dict[str, Any]) -> bool:
-    """Whether format 1 did not know of such columns."""
-    return column["kind"] not in ("number", "text") or (column["kind"] == "number" and "missing" in column)
-
-
-def _check_choices(encoder: TableEncoder) -> None:
-    value = encoder.max_categories
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"max_categories must be a whole number of at least 1, got {value!r}.")
-    for name, choices in (("many", MANY), ("gaps", GAPS)):
-        chosen = getattr(encoder, name)
-        if not isinstance(chosen, str) or chosen not in choices:
-            raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {chosen!r}.")
-    for key in ("text", "numeric"):
-        names = getattr(encoder, key)
-        if isinstance(names, str) or not isinstance(names, Collection):
-            raise ValueError(f"{key} must be a collection of names of columns, got {names!r}.")
-
-
-def _check_names(text: Collection[str], numeric: Collection[str], table: Table) -> None:
-    for names in (text, numeric):
-        table.select(names)  # which says what it does not know
-    both = [name for name in text if name in numeric]
-    if both:
-        raise ValueError(f"Column {both[0]!r} cannot be both text and numeric.")
