@@ -107,13 +107,13 @@ def test_predictions_go_to_standard_output_by_default(folder: Path) -> None:
 
 def test_inspect_tells_everything_about_the_model(folder: Path) -> None:
     text = run("inspect", folder / "m.safetensors").stdout
-    network = opgrow.load(folder / "m.safetensors")[-1].network_
+    network = opgrow.load(folder / "m.safetensors").network_
     for part in (
         "HeMLGOPClassifier, written by opgrow " + opgrow.__version__,
         repr(network),
         "Predicts kind.",
         "Classes: no, yes",
-        "one-hot: blue, green, red; and missing",
+        "3 categories, a column for each: 'blue', 'green', 'red'; one for gaps",
         "(fine-tuning)",
     ):
         assert part in text
@@ -131,7 +131,7 @@ def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> N
     arguments = ["fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output, *QUICK]
     result = run(*arguments, "--validation", folder / "test.csv")
     assert all(line.split()[0] in ("network", "HeMLGOP") for line in result.stderr.splitlines())
-    estimator, _ = persistence.read_model(output)
+    estimator = persistence.read(output).estimator
     for part in (
         "Growth",
         repr(estimator.network_),
@@ -168,7 +168,7 @@ def test_whole_numbers_are_classes_and_print_as_in_the_file(tmp_path: Path) -> N
     model = tmp_path / "iris.safetensors"
     weights = 'class_weight={"-10": 2, "0": 1, "10": 1.5}'  # JSON has no other keys than text
     run("fit", data, "--output", model, "--param", weights, *RANDOM)  # the column "target" needs no naming
-    assert persistence.read_model(model)[0].class_weight == {-10: 2, 0: 1, 10: 1.5}
+    assert persistence.read(model).estimator.class_weight == {-10: 2, 0: 1, 10: 1.5}
     header, *lines = run("predict", model, data, "--proba").stdout.splitlines()
     assert header == "prediction,p_-10,p_0,p_10"
     assert {line.split(",")[0] for line in lines} == {"-10", "0", "10"}

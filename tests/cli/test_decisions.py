@@ -54,13 +54,15 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
         "target": ["'kind': classification with 2 classes, because it holds text"],
         "numbers": ["1: 'post' (otherwise: --text NAME)"],
         "text": [
-            "2: 'age' (31 categories, such as 'unknown'), 'size' (3 categories, such as 'l', 1 gap) "
-            "(otherwise: --numeric NAME)"
+            "2: 'age' (31 categories, each as a mean of the target, such as 'unknown'), 'size' (3 "
+            "categories, such as 'l', 1 gap) (otherwise: --numeric NAME)"
         ],
         "dropped": ["'name'"],
         "note": [
             "'age' is text, because 1 of 40 values are no numbers, such as 'unknown': "
-            "--numeric age takes these as missing"
+            "--numeric age takes these as missing",
+            "'age' has 31 categories, which are means of the target: --max-categories 31 gives each an input "
+            "of its own, --drop age leaves the column out",
         ],
     }
     otherwise = decided(
@@ -69,17 +71,18 @@ def test_every_decision_is_printed_with_the_option_that_says_otherwise(table: Pa
     )
     assert otherwise["target"] == ["'kind': classification with 2 classes, as --task says"]
     assert otherwise["numbers"] == ["1: 'age' (otherwise: --text NAME)"]
-    assert otherwise["text"][0].startswith("2: 'post' (3 categories, such as '000'), 'size' (")
+    assert otherwise["text"][0].startswith("2: 'post' (3 categories, each as a mean of the")
     assert otherwise["note"] == [
         "1 of 40 values of 'age' are text, such as 'unknown', and count as missing",
-        "'post' has 3 categories, and the rare ones (1) are pooled: --max-categories 3 keeps them apart, "
-        "--drop post leaves the column out",
-        "'size' has 3 categories, and the rare ones (1) are pooled: --max-categories 3 keeps them apart, "
-        "--drop size leaves the column out",
+        "'post' has 3 categories, which are means of the target: --max-categories 3 gives each an input of "
+        "its own, --drop post leaves the column out",
+        "'size' has 3 categories, which are means of the target: --max-categories 3 gives each an input of "
+        "its own, --drop size leaves the column out",
     ]
     assert "--numeric concerns inputs" in refused("fit", table, "--target", "age", "--numeric", "age")
     assert "no column 'zip'" in refused("fit", table, "--target", "kind", "--text", "zip")
-    assert "'name' looks like an identifier" in " ".join(decided(table, "--target", "kind")["note"])
+    dropped = " ".join(decided(table, "--target", "kind")["dropped"])
+    assert dropped == "1: 'name' (its text is different in every row, as an identifier's)"
 
 
 def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path: Path) -> None:
@@ -87,7 +90,15 @@ def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path
     result = run(*fit, "--json")
     assert result.stderr == ""
     actual = json.loads(result.stdout)["decisions"]
-    assert [item["about"] for item in actual] == ["table", "target", "numbers", "text", "dropped", "note"]
+    assert [item["about"] for item in actual] == [
+        "table",
+        "target",
+        "numbers",
+        "text",
+        "dropped",
+        "note",
+        "note",
+    ]
     assert actual[4]["text"] == "'name'"
     quiet = run(*fit, "-q")
     assert (quiet.stdout, quiet.stderr) == ("", "")
@@ -106,7 +117,7 @@ def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Pa
     actual = json.loads(run(*fit, "--json", "-o", model).stdout)["scores"]
     seed = check_random_state(0).randint(2**31 - 1)
     _, held = split_rows(90, 0.2, y, np.random.default_rng([seed, 0]))
-    estimator = persistence.read_model(model)[0]
+    estimator = persistence.read(model).estimator
     share = estimator.predict_proba(x[held].astype(np.float32))
     brier = np.mean(np.sum((share - np.eye(2)[y[held]]) ** 2, axis=1))
     assert actual["held_out"] == {"brier": pytest.approx(brier, rel=1e-4)}
@@ -146,12 +157,11 @@ def test_a_file_without_header_loses_no_row(tmp_path: Path) -> None:
     run("report", model, data, "--no-header", "-o", tmp_path / "r.html")
 
 
-def test_dates_are_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_dates_become_numbers_unless_they_are_said_to_be_text(tmp_path: Path) -> None:
     rows = [[f"2024-05-{i + 1:02d}", i % 7, i % 2] for i in range(20)]
     data = write_csv(tmp_path / "dates.csv", ["when", "n", "target"], rows)
-    assert "Column 'when' holds dates or times, such as '2024-05-01': leave it out with --drop" in refused(
-        "fit", data
-    )
+    [said] = decided(data)["dates"]
+    assert said.startswith("1: 'when' (days and the place in the week, such as '2024-05-01')")
     assert decided(data, "--drop", "when")["dropped"] == ["'when'"]
     assert decided(data, "--text", "when")["text"][0].startswith("1: 'when' (20 categories")
     assert "The target 'when' holds dates or times" in refused("fit", data, "--target", "when")
@@ -159,7 +169,7 @@ def test_dates_are_refused_with_the_remedy(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     frame = pandas.read_csv(data, parse_dates=["when"])
     frame.to_parquet(tmp_path / "dates.parquet")
-    assert "Column 'when' holds dates" in refused("fit", tmp_path / "dates.parquet")
+    assert decided(tmp_path / "dates.parquet")["dates"][0].startswith("1: 'when' (days and the place")
     assert decided(tmp_path / "dates.parquet", "--drop", "when")["dropped"] == ["'when'"]
 
 
@@ -197,8 +207,8 @@ def test_titanic_as_it_comes(data_home: Path) -> None:
     if not data.exists():
         pytest.skip("needs classification/titanic.csv in the folder of OPGROW_DATA")
     assert decided(data)["note"] == [
-        "'cabin' has 186 categories, and the rare ones (107) are pooled: --max-categories 186 keeps them "
-        "apart, --drop cabin leaves the column out"
+        "'cabin' has 186 categories, which are means of the target: --max-categories 186 gives each an input "
+        "of its own, --drop cabin leaves the column out"
     ]
     assert "note" not in decided(data, "--drop", "cabin")
     assert "note" not in decided(data, "--max-categories", 186)
@@ -230,7 +240,7 @@ def test_unseen_categories_and_columns_are_counted(tmp_path: Path) -> None:
         assert run("predict", model, far, *proba).stderr.startswith("note: 1 of 1 rows lies far outside")
         assert run("predict", model, far, *proba).stderr.count("\n") == 1
     # Codes with zeros in front are those of the training rows: other digits give other predictions.
-    x = opgrow.load(model)["table"].transform({"n": [1], "code": ["001"], "t": ["a"]})
+    x = opgrow.load(model).table_.transform({"n": [1], "code": ["001"], "t": ["a"]})
     assert x[0].sum() == 3
 
 

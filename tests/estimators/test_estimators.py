@@ -62,7 +62,10 @@ SMALL = {
 
 # Scikit-learn asks that integer weights equal repeated rows to the last digit. Repeating rows changes which
 # rows share a mini-batch and which are held out for validation, and leave-one-out leaves out one copy.
-EXPECTED_FAILURES = {"check_sample_weight_equivalence_on_dense_data": "batches and splits see single rows"}
+EXPECTED_FAILURES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "batches and splits see single rows"
+    for kind in ("dense", "sparse")
+}
 # Its check of regressors sets alpha, the penalty of linear models, to 0.01; PLN's alpha bounds a norm.
 ALPHA_FAILURES = {"check_regressors_train": "fits with alpha=0.01, which leaves PLN's outputs no room"}
 
@@ -330,7 +333,7 @@ def test_eval_set_scores_and_is_not_trained_on(cls, iris, monkeypatch):
         ((np.ones((2, 4)), [0, 5]), "eval_set has classes that y does not have"),
         ((np.ones((2, 3)), [0, 1]), "features"),
         ((np.ones((2, 4)), [0, 1, 1]), "inconsistent"),
-        ((np.full((2, 4), np.nan), [0, 1]), "NaN"),
+        ((np.full((2, 4), np.inf), [0, 1]), "infinity"),
     ],
 )
 def test_bad_eval_sets_are_refused(eval_set, message, iris):
@@ -488,7 +491,7 @@ def test_another_number_of_features_is_refused(iris):
         clf.predict(iris[0][:, :3])
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_plain_arrays_are_checked_like_any_other(bad, dtype, iris):
     x, y = iris
@@ -497,7 +500,7 @@ def test_plain_arrays_are_checked_like_any_other(bad, dtype, iris):
     np.testing.assert_array_equal(clf.predict_proba(rows), clf.predict_proba(rows.tolist()))
     np.testing.assert_array_equal(clf.predict_proba(rows[::2]), clf.predict_proba(rows[::2].tolist()))
     rows[3, 1] = bad
-    with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+    with pytest.raises(ValueError, match="infinity"):
         clf.predict(rows)
     with pytest.raises(ValueError, match="0 sample"):
         clf.predict(rows[:0])

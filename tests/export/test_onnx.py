@@ -27,7 +27,6 @@ from opgrow.cli import app
 from opgrow.estimators.files import save
 from opgrow.export import onnx_graph, onnx_network
 from opgrow.operators import register_activation, register_nodal, register_pool, registered, unregister
-from opgrow.rows.tables import TableEncoder
 from tests import networks
 from tests.double_precision import (
     assert_as_double_precision_says,
@@ -623,9 +622,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x, y = CLASSES
     path = tmp_path_factory.mktemp("saved") / "iris.safetensors"
     table = {"a": x[:, 0], "b": x[:, 1], "kind": np.array(["x", "y", "z"], object)[(x[:, 2] > 3).astype(int)]}
-    encoder = TableEncoder()
-    matrix = encoder.fit_transform(table)
-    save(quick("HeMLGOPClassifier", n_min=40, max_layers=1).fit(matrix, y), path, encoder, target="species")
+    save(quick("HeMLGOPClassifier", n_min=40, max_layers=1).fit(table, y), path, target="species")
     return path
 
 
@@ -644,10 +641,14 @@ def test_export_writes_beside_the_model_unless_told_otherwise(saved: Path, tmp_p
     metadata = session(other).get_modelmeta().custom_metadata_map
     assert actual["topology"] == metadata["topology"]
     assert actual["feature_names"] == json.loads(metadata["feature_names"])
-    pipeline = opgrow.load(saved)
-    assert actual["feature_names"] == pipeline[0].get_feature_names_out().tolist()
-    rows = np.random.default_rng(0).normal(size=(50, len(actual["feature_names"]))).astype(np.float32)
-    assert_same_predictions(pipeline[-1], session(path), rows)
+    model = opgrow.load(saved)
+    assert actual["feature_names"] == model.input_names == ["a", "b", "kind=x", "kind=y"]
+    rows = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    kinds = np.array(["x", "y"], object)[np.arange(50) % 2]
+    given = {"a": rows[:, :1], "b": rows[:, 1:], "kind": kinds[:, None]}
+    probabilities = session(path).run(["probabilities"], given)[0]
+    expected = model.predict_proba({"a": rows[:, 0], "b": rows[:, 1], "kind": kinds})
+    np.testing.assert_allclose(probabilities, expected, atol=1e-4)
     run("export", saved, "--input-type", "float64", "-o", other)
     assert session(other).get_inputs()[0].type == "tensor(double)"
 

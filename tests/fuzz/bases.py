@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from opgrow import estimators
+from opgrow.common.errors import TableWarning
 from opgrow.estimators.files import packed, save
 from opgrow.rows.tables import TableEncoder
 
@@ -92,12 +94,21 @@ def make_bases(folder: Path) -> None:
         model = cls(**{key: value for key, value in QUICK.items() if key in known})
         target = np.where(y > 0.3, "high", np.where(y < -0.3, "low", "mid")) if "Class" in name else y
         model.fit(x, target).save(folder / f"{name}.safetensors")
-    encoder = TableEncoder()
     table = {"size": x[:, 0].tolist(), "wide": x[:, 1].tolist(), "colour": ["red", "blue", None, "ü"] * 10}
     labels = (y > 0).astype(int)
     cls = estimators.HeMLGOPClassifier
     model = cls(**{key: value for key, value in QUICK.items() if key in cls._get_param_names()})
-    save(model.fit(encoder.fit_transform(table), labels), folder / "Table.safetensors", encoder, target="y")
+    table |= {
+        "when": [f"2024-{1 + i % 12:02}-{1 + i % 28:02} 0{i % 9}:30" for i in range(40)],
+        "many": [f"level {i % 13}" for i in range(40)],
+        "gaps": [None if i % 3 else float(i) for i in range(40)],
+        "same": ["one"] * 40,
+    }
+    model.set_params(table=TableEncoder(max_categories=10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)  # of the column that is left out
+        model.fit(table, labels)
+    save(model, folder / "Table.safetensors", target="y")
     rows = zip(*table.values(), labels.tolist(), strict=True)
     lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
     (folder / "table.csv").write_text("\n".join(["size,wide,colour,y", *lines]))

@@ -390,7 +390,23 @@ def other_table(rng: Random, model: ModelBytes) -> bytes:
         model.record["table"] = {"format": 1, "max_categories": 3, "columns": columns}
         return model.joined()
     column = rng.choice(table["columns"])
-    column[rng.choice(["name", "kind", "median", "categories", "missing", "other"])] = _value(rng)
+    column[
+        rng.choice(
+            [
+                "name",
+                "kind",
+                "median",
+                "categories",
+                "missing",
+                "means",
+                "overall",
+                "parts",
+                "form",
+                "origin",
+                "other",
+            ]
+        )
+    ] = _value(rng)
     return model.joined(_dumped(model.record))
 
 

@@ -70,7 +70,10 @@ def use(path: Path) -> str:
     except Exception as error:
         return f"load raised {error!r:.300}"
     estimator = loaded.estimator
-    x = np.random.default_rng(0).normal(size=(ROWS, estimator.n_features_in_)).astype(np.float32)
+    x: Any = np.random.default_rng(0).normal(size=(ROWS, estimator.n_features_in_)).astype(np.float32)
+    if loaded.encoder is not None:
+        names = loaded.encoder.feature_names_in_
+        x = {name: column.tolist() for name, column in zip(names, x.T, strict=True)}
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -82,9 +85,6 @@ def use(path: Path) -> str:
             if loaded.pipeline is not None:
                 frame = {"size": [1.0] * ROWS, "wide": [0.5] * ROWS, "colour": ["red"] * ROWS}
                 assert len(opgrow.load(path).predict(DataFrame(frame))) == ROWS
-            if loaded.encoder is not None:
-                columns = {column.name: [1.0] * ROWS for column in loaded.encoder.columns_}
-                opgrow.load(path).predict(columns)
     except (ValueError, TypeError) as error:
         if loaded.pipeline is not None:  # steps are scikit-learn's, and so are their errors
             return "silent"

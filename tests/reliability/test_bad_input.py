@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 import torch
 from sklearn.exceptions import NotFittedError
 from typer.testing import CliRunner
@@ -108,26 +107,6 @@ def check(call: Function[[Any], Any], error: type[Exception], sentence: str, giv
 
 
 @refused(
-    (
-        lambda g: classifier().fit(np.full((N, 3), np.datetime64("2020-01-01")), g.y),
-        ValueError,
-        "dates or times (datetime64[D]) are no numbers: turn them into such, as days since a fixed date",
-    ),
-    (
-        lambda g: classifier().fit(pd.DataFrame({"when": pd.date_range("2020", periods=N)}), g.y),
-        ValueError,
-        "dates or times (datetime64[...]) are no numbers: turn them into such, as days since a fixed date",
-    ),
-    (
-        lambda g: g.clf.predict(np.full((N, 3), np.timedelta64(3, "D"))),
-        ValueError,
-        "dates or times (timedelta64[D]) are no numbers: turn them into such, as days since a fixed date",
-    ),
-    (
-        lambda g: classifier().fit(np.ma.masked_array(g.x, g.x > 1), g.y),
-        ValueError,
-        "masked values are missing values: fill them in or leave their rows out",
-    ),
     (lambda g: classifier().fit(g.x + 1j, g.y), ValueError, "Complex data not supported..."),
     (
         lambda g: classifier().fit([[HUGE] * 3] * N, g.y),
@@ -136,14 +115,19 @@ def check(call: Function[[Any], Any], error: type[Exception], sentence: str, giv
     ),
     (lambda g: g.clf.predict([[HUGE] * 3]), ValueError, "an integer is too large to become a float"),
     (
-        lambda g: classifier().fit(scipy.sparse.csr_matrix(g.x), g.y),
-        TypeError,
-        "Sparse data was passed for X, but dense data is required...",
-    ),
-    (
         lambda g: classifier().fit([["red", 1.0, 2.0]] * N, g.y),
         ValueError,
-        "X holds text in column 'x0', such as 'red': put an opgrow.TableEncoder in front...",
+        "There is no column to learn from: 'x0', all rows have the same value, 'red'.",
+    ),
+    (
+        lambda g: classifier(table="text").fit(g.x, g.y),
+        ValueError,
+        "table must be a TableEncoder or None, got 'text'",
+    ),
+    (
+        lambda g: classifier(table=TableEncoder(many="hash")).fit([["red", 1.0]] * N, g.y),
+        ValueError,
+        "many must be 'target' or 'pool', got 'hash'.",
     ),
     (
         lambda g: g.clf.predict(g.x[:, :2]),
@@ -270,18 +254,13 @@ def with_eval_set(make: Function[[Any], Any]) -> Function[[Any], Any]:
     (
         with_eval_set(lambda g: (g.x * np.nan, g.y)),
         ValueError,
-        "eval_set: X has gaps (NaN or None) in column ...",
+        "eval_set: its X is a table with text, dates or gaps, and the X to fit has numbers alone",
     ),
     (with_eval_set(lambda g: (g.x, put(g.y, None))), ValueError, f"eval_set: {MISSING}"),
     (
         with_eval_set(lambda g: (g.x, g.y + 5)),
         ValueError,
         "eval_set has classes that y does not have: [5, 6]",
-    ),
-    (
-        with_eval_set(lambda g: (scipy.sparse.csr_matrix(g.x), g.y)),
-        TypeError,
-        "eval_set: Sparse data was passed for X...",
     ),
     (
         lambda g: regressor().fit(g.x, g.x[:, 0], eval_set=(g.x, ["a"] * N)),
@@ -435,11 +414,6 @@ def test_parameters(call, error, sentence, given):
         TypeError,
         "Only opgrow's own estimators can be saved, got the class HeMLRNClassifier.",
     ),
-    (
-        lambda g: persistence.save(g.clf, g.path.with_suffix(".safetensors"), TableEncoder()),
-        NotFittedError,
-        "This TableEncoder instance is not fitted...",
-    ),
     (lambda g: opgrow.load(g.folder), ValueError, "'...' is a folder: expected a model file."),
     (lambda g: opgrow.load(3), TypeError, "...os.PathLike object, not int"),
     (lambda g: g.clf.export_c(g.path, name=3), ValueError, "name 3 cannot begin the names of C functions..."),
@@ -520,9 +494,9 @@ def test_saving_and_exporting(call, error, sentence, given):
         "A matrix has rows and columns, got a value of type ndarray and shape (3,).",
     ),
     (
-        lambda g: Table.from_any({"a": [b"x"]}),
+        lambda g: Table.from_any({"a": [[1]]}),
         ValueError,
-        "Column 'a' must hold numbers or text, got a value of type bytes.",
+        "Column 'a' must hold numbers or text, got a value of type list.",
     ),
     (
         lambda g: infer_task([None]),
@@ -535,7 +509,7 @@ def test_saving_and_exporting(call, error, sentence, given):
         "Column 'a' holds 1e+39, which does not fit into single precision: rescale it...",
     ),
     (
-        lambda g: TableEncoder().fit({"a": [1e-50]}),
+        lambda g: TableEncoder().fit({"a": [1e-50, 0.0]}),
         ValueError,
         "Column 'a' holds nothing above 1e-50, which is lost in single precision: rescale it.",
     ),
@@ -610,8 +584,6 @@ TABLES = {
     "quote.csv": 'a,b,kind\n"1,2,yes\n',
     "utf16.csv": "a,kind\n1,x\n".encode("utf-16"),
     "comment.csv": "# exported\na,b,kind\n1,2,yes\n",
-    "large.csv": "a,kind\n" + "".join(f"{i}e39,{'xy'[i % 2]}\n" for i in range(1, 20)),
-    "small.csv": "a,kind\n" + "".join(f"{i}e-50,{'xy'[i % 2]}\n" for i in range(1, 20)),
     "infinite.csv": "a,kind\n" + "".join(f"{('inf', '1')[i % 2]},{'xy'[i % 2]}\n" for i in range(20)),
     "field.csv": "a,kind\n" + "x" * 200_000 + ",yes\n",
     "one.csv": "a,kind\n1,yes\n",
@@ -659,16 +631,8 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ("fit noise.npz", "'noise.npz' is not a NumPy file of plain arrays."),
     ("fit noise.parquet", "'noise.parquet' is not a Parquet file that can be read."),
     (
-        "fit large.csv --target kind",
-        "Column 'a' holds 1e+39, which does not fit into single precision: rescale it...",
-    ),
-    (
-        "fit small.csv --target kind",
-        "Column 'a' holds nothing above 1.9e-49, which is lost in single precision: rescale it.",
-    ),
-    (
         "fit infinite.csv --target kind",
-        "Column 'a' holds inf, which does not fit into single precision: rescale it...",
+        "Column 'a' holds infinity or a value too large for dtype('float64'): leave out such rows.",
     ),
     (
         "fit one.csv --target kind",
@@ -765,4 +729,4 @@ def test_whole_numbers_beyond_the_largest_integers_are_classes_by_their_text(fol
     rows = "".join(f"{i},{10 ** (18 + i % 4)}\n" for i in range(40))
     (folder / "long.csv").write_text(f"a,target\n{rows}")
     assert CliRunner().invoke(app, ["fit", "long.csv", "-o", "long.safetensors", *SMALL]).exit_code == 0
-    assert opgrow.load("long.safetensors")[-1].classes_.tolist() == [str(10**n) for n in range(18, 22)]
+    assert opgrow.load("long.safetensors").classes_.tolist() == [str(10**n) for n in range(18, 22)]

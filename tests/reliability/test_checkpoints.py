@@ -495,7 +495,7 @@ def test_the_command_goes_on_where_it_was_cut_off(table, tmp_path, cut_after):
     assert "add --resume to go on with it" in again.output
     assert not model.exists()
     assert _run(*arguments, "--resume").exit_code == 0
-    assert same(*(opgrow.load(path).named_steps["model"] for path in (model, whole)))
+    assert same(*(opgrow.load(path) for path in (model, whole)))
     assert not (tmp_path / "model.safetensors.checkpoint").exists()
 
 

@@ -23,7 +23,6 @@ from opgrow.bench.store import Store
 from opgrow.cli import app
 from opgrow.common import atomic
 from opgrow.estimators import files as persistence
-from opgrow.rows.tables import Table, TableEncoder
 
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EPERM", "EROFS", "EDQUOT", "EFBIG")
 INTERRUPTED = "KeyboardInterrupt"
@@ -46,7 +45,7 @@ def models() -> dict[str, Any]:
     x, y = load_iris(return_X_y=True, as_frame=True)
     settings = {"n_estimators": 1, "max_layers": 1, "fine_tune_epochs": 1}
     old, new = (HeMLRNClassifier(n_min=n, random_state=0, **settings).fit(x, y) for n in (4, 6))
-    return {"old": old, "new": new, "encoder": TableEncoder().fit(Table.from_any(x)), "x": x, "y": y}
+    return {"old": old, "new": new, "x": x, "y": y}
 
 
 def invoke(*arguments: Any) -> None:
@@ -68,7 +67,7 @@ class CommandFailed(Exception):
 
 
 def save_with_encoder(models: dict[str, Any], which: str, folder: Path) -> None:
-    persistence.save(models[which], folder / "m.safetensors", models["encoder"], target="kind")
+    persistence.save(models[which], folder / "m.safetensors", target="kind")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -31,6 +32,7 @@ from opgrow.cli import app
 from opgrow.common.texts import plain_console, printable
 from opgrow.estimators import files as persistence
 from opgrow.estimators.files.reading import tried_operators
+from opgrow.estimators.fit.tables import adopt
 from opgrow.estimators.listeners.progress import growth_table
 from opgrow.export.c_text import safe_comment
 from opgrow.report import write_report
@@ -263,7 +265,9 @@ def controls(text: str) -> set[str]:
 def model_file(evil: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model, table, _ = evil
     path = tmp_path_factory.mktemp("evil") / "m.safetensors"
-    persistence.save(model, path, TableEncoder().fit(table), target=EVIL[5])
+    model = copy(model)
+    adopt(model, TableEncoder().fit(table))
+    persistence.save(model, path, target=EVIL[5])
     return path
 
 

@@ -161,8 +161,8 @@ def notes(quiet: bool = False) -> Iterator[list[str]]:
         typer.echo(f"note: {printable(line)}", err=True)
 
 
-def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray:
-    """The matrix that a model takes, from a table."""
+def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndarray | Table:
+    """What a model takes of a table: its columns, or a matrix where it was fitted on one."""
     import numpy as np
 
     target = target or model.target or "target"
@@ -174,9 +174,9 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
         elif len(table.names) == model.pipeline.n_features_in_ + 1 and target in table.columns:
             table = table.drop(target)
         return pipeline_inputs(model.pipeline, table)
-    if model.encoder is not None:
+    if model.encoder is not None and hasattr(model.estimator, "feature_names_in_"):
         _warn_of_others(table, model.encoder.feature_names_in_.tolist(), target)
-        return model.encoder.transform(table)
+        return table
     # A model that was saved in Python: columns by name if it knows names, and otherwise in their order.
     estimator = model.estimator
     if hasattr(estimator, "feature_names_in_"):
@@ -189,10 +189,10 @@ def inputs(model: ModelFile, table: Table, target: str | None = None) -> np.ndar
             f"The table has {len(table.names)} columns, and the model takes {estimator.n_features_in_}."
         )
     for name, values in table.columns.items():
-        if values.dtype == object:
-            raise ValueError(
-                f"Column {name!r} holds text, and this model, saved without a table encoder, takes numbers."
-            )
+        if values.dtype == object and model.encoder is None:
+            raise ValueError(f"Column {name!r} holds text, and this model was fitted on numbers.")
+    if model.encoder is not None or hasattr(estimator, "feature_names_in_"):
+        return table
     return np.column_stack(list(table.columns.values()))
 
 
@@ -213,10 +213,7 @@ def _warn_of_others(table: Table, used: list[str], target: str) -> None:
 
 def feature_names(model: ModelFile) -> list[str] | None:
     """Names of the columns that the network sees, as far as the model file knows them."""
-    if model.encoder is not None:
-        return [str(name) for name in model.encoder.get_feature_names_out()]
-    names = getattr(model.estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
+    return model.estimator.input_names
 
 
 def refuse_to_replace(source: Path, target: Path, what: str, option: str = "--output") -> None:
@@ -231,7 +228,7 @@ def require_suffix(path: Path, suffix: str, what: str, option: str = "--output")
         raise ValueError(f"{what} is written to a {suffix} file, got {option} {str(path)!r}.")
 
 
-def scores(estimator: Any, x: np.ndarray, values: np.ndarray, target: str) -> dict[str, float]:
+def scores(estimator: Any, x: np.ndarray | Table, values: np.ndarray, target: str) -> dict[str, float]:
     """How well a fitted estimator predicts a target column."""
     from sklearn.base import is_classifier
 

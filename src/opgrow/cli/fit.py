@@ -71,8 +71,8 @@ def fit(
         int | None,
         typer.Option(
             min=1,
-            help="Categories of a text column that are kept apart; rare ones beyond these are pooled as one. "
-            "Default: 100.",
+            help="Categories of a text column that have an input each; of columns with more, each category "
+            "becomes the mean of the target in its rows. Default: 30.",
         ),
     ] = None,
     header: options.Header = None,
@@ -130,7 +130,7 @@ def fit(
 ) -> None:
     """Grow a network from a table and save it.
 
-    Text columns are one-hot encoded and missing values filled in; both travel in the model file, so that
+    Text, dates and missing values become numbers; how they do is a part of the model file, so that
     'opgrow predict' takes tables like this one. What was found out about the table is printed, with the
     option that says otherwise. Under torchrun, the ranks share the rows and rank 0 writes.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from opgrow.estimators.files import ModelFile
     from opgrow.rows.chunks import Source
 
-__all__ = ["fit_folder", "model_inputs", "prediction_lines", "targets"]
+__all__ = ["fit_folder", "model_inputs", "of_rows", "prediction_lines", "targets"]
 
 #: Rows by which a fit says how well it predicts its own training rows.
 _SCORED_ROWS = 100_000
@@ -106,7 +107,7 @@ def _scores(estimator: Any, source: Source, name: str) -> dict[str, float]:
 
 
 def model_inputs(model: ModelFile, folder: Path) -> Source:
-    """The rows of a folder as a model takes them."""
+    """The rows of a folder as the network of a model takes them, for `of_rows`."""
     from opgrow.rows.chunks import from_chunks, open_source
     from opgrow.rows.tables import Table
 
@@ -119,9 +120,15 @@ def model_inputs(model: ModelFile, folder: Path) -> Source:
         x = source.read(number).x
         if x.shape[1] == model.estimator.n_features_in_ and model.encoder is None:
             return (x,)
-        return (common.inputs(model, Table.from_matrix(x, source.feature_names)),)
+        table = Table.from_matrix(x, source.feature_names)
+        return (model.estimator.network_rows(common.inputs(model, table)),)
 
     return from_chunks(chunk, n_chunks=source.n_chunks, sizes=source.sizes.tolist())
+
+
+def of_rows(model: ModelFile) -> ModelFile:
+    """The model without its encoder, for rows that are encoded chunk by chunk."""
+    return replace(model, estimator=model.estimator.of_rows())
 
 
 def targets(folder: Path, target: str | None) -> tuple[str, np.ndarray]:
@@ -137,5 +144,6 @@ def prediction_lines(model: ModelFile, folder: Path, rows: Callable[..., str]) -
     """CSV of the predictions, chunk by chunk; ``rows`` makes header and rows from inputs."""
     from opgrow.estimators.fit.sources import chunks_for
 
-    for number, chunk in enumerate(chunks_for(model.estimator, model_inputs(model, folder))):
-        yield rows(model, chunk.x, header=number == 0).encode()
+    source, plain = model_inputs(model, folder), of_rows(model)
+    for number, chunk in enumerate(chunks_for(plain.estimator, source)):
+        yield rows(plain, chunk.x, header=number == 0).encode()

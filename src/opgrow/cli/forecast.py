@@ -16,6 +16,7 @@ from opgrow.estimators.fit.array_data import divide_rows
 from opgrow.estimators.parameters import n_threads
 from opgrow.estimators.resources import Plan, plan_fit
 from opgrow.network.drawing.svg import counted
+from opgrow.rows.tables import Table, TableEncoder
 
 __all__ = ["Forecast", "forecast_of", "show_plan", "warn_of_memory"]
 
@@ -24,6 +25,23 @@ _MIB = 1 << 20
 _SCORED_BYTES = 4 + 3 * 8
 #: What a row takes while its label is compared as text.
 _LABEL_BYTES = 200
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The matrix that will be made of a table, by its size alone."""
+
+    shape: tuple[int, int]
+    nbytes: int
+
+    @classmethod
+    def of(cls, table: Table, encoder: TableEncoder) -> Encoded:
+        """What a fitted encoder makes of a table, in double precision."""
+        shape = len(table), len(encoder.get_feature_names_out())
+        return cls(shape, 8 * shape[0] * shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
 
 @dataclass(frozen=True)
@@ -56,7 +74,7 @@ class Forecast:
         return self.available is not None and self.growth > self.available
 
 
-def forecast_of(estimator: Any, x: np.ndarray, y: np.ndarray, eval_set: Any = None) -> Forecast:
+def forecast_of(estimator: Any, x: np.ndarray | Encoded, y: np.ndarray, eval_set: Any = None) -> Forecast:
     """What a fit will do and take; it refuses parameters that the fit would refuse.
 
     Inputs and targets are in memory when this is called, and all libraries are loaded.

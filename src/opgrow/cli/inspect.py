@@ -108,13 +108,6 @@ def _columns(encoder: Any) -> Any:
     table = Table(title="Inputs", title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in ("column", "encoding"):
         table.add_column(name, overflow="fold")
-    for column in encoder.to_dict()["columns"]:
-        if column["kind"] == "number":
-            gap = "missing or text" if column.get("text_is_missing") else "missing"
-            encoding = f"number; {column['median']:g} where it is {gap}"
-        else:
-            encoding = f"one-hot: {', '.join(column['categories'])}"
-            encoding += "; all others as one" * column.get("pooled", False)
-            encoding += "; and missing" * column["missing"]
-        table.add_row(Text(column["name"]), Text(encoding))
+    for column in encoder.columns_:
+        table.add_row(Text(column.name), Text(column.describe()))
     return table

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opgrow.cli import common, options
-from opgrow.cli.folders import model_inputs, prediction_lines, targets
+from opgrow.cli.folders import model_inputs, of_rows, prediction_lines, targets
 from opgrow.common.texts import printable
 
 if TYPE_CHECKING:
     import numpy as np
 
     from opgrow.estimators.files import ModelFile
+    from opgrow.rows.tables import Table
 
 __all__ = ["evaluate", "predict"]
 
@@ -103,7 +104,7 @@ def evaluate(
         _refuse_for_folders(header, decimal)
         name, values = targets(data, target or loaded.target)
         x: Any = model_inputs(loaded, data)
-        scores = common.scores(loaded.estimator, x, values, name)
+        scores = common.scores(of_rows(loaded).estimator, x, values, name)
         _show(model, data, name, x.n_rows, scores, as_json)
         return
     with common.notes():
@@ -128,7 +129,7 @@ def _show(model: Path, data: Path, name: str, n_rows: int, scores: dict[str, flo
         common.console().print(f"{n_rows} rows: {common.scores_text(scores)}", soft_wrap=True)
 
 
-def _rows(model: ModelFile, x: np.ndarray, proba: bool, interval: float | None) -> list[list[Any]]:
+def _rows(model: ModelFile, x: np.ndarray | Table, proba: bool, interval: float | None) -> list[list[Any]]:
     """Header and rows of the predictions."""
     from sklearn.base import is_classifier
 
@@ -165,7 +166,9 @@ def _number_rows(predicted: np.ndarray, bounds: tuple[np.ndarray, np.ndarray] | 
     return [header, *map(list, zip(*columns, strict=True))]
 
 
-def _csv(model: ModelFile, x: np.ndarray, proba: bool, interval: float | None, header: bool = True) -> str:
+def _csv(
+    model: ModelFile, x: np.ndarray | Table, proba: bool, interval: float | None, header: bool = True
+) -> str:
     """The predictions as CSV, with or without the header."""
     rows = _rows(model, x, proba, interval)
     text = io.StringIO()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from opgrow.cli import common, decisions
 from opgrow.cli.checkpoint_folder import saved_on_signals
 from opgrow.cli.fit_request import FitRequest
-from opgrow.cli.forecast import forecast_of, show_plan, warn_of_memory
 from opgrow.cli.outcome import HeldOut, Outcome
 from opgrow.cli.training_table import column_names, features, same_labels, split_names, target_values
 
@@ -31,13 +30,13 @@ class TrainingRows:
     task : "classification" or "regression"
     x, y : inputs and targets
     column : the target as the file has it
-    encoder : what has made the inputs
+    encoder : what the estimator will learn about the inputs, learned before to tell of it
     decisions : what was found out about the table
     """
 
     name: str
     task: str
-    x: np.ndarray
+    x: Table
     y: np.ndarray
     column: np.ndarray
     encoder: TableEncoder
@@ -48,21 +47,28 @@ class TrainingRows:
 class ValidationRows:
     """The rows of ``--validation``; ``column`` is the target as the file has it."""
 
-    x: np.ndarray
+    x: Table
     y: np.ndarray
     column: np.ndarray
 
 
 def fit_table(request: FitRequest) -> None:
     """Fit an estimator on a table file and write the model, or tell what would be done."""
+    from sklearn.base import clone
+
+    from opgrow.cli.forecast import Encoded, forecast_of, show_plan, warn_of_memory
     from opgrow.distributed.launch import is_first, launched
 
     rows = read_training_rows(request)
     validation = None if request.validation is None else _read_validation_rows(request, rows)
-    eval_set = None if validation is None else (validation.x, validation.y)
+    eval_set = held = None
+    if validation is not None:
+        eval_set = validation.x, validation.y
+        held = Encoded.of(validation.x, rows.encoder), validation.y
     estimator = request.estimator(rows.task, rows.y if rows.task == "classification" else None)
+    estimator.set_params(table=clone(rows.encoder))
     if not launched():  # a forecast counts all rows in this process
-        forecast = forecast_of(estimator, rows.x, rows.y, eval_set)
+        forecast = forecast_of(estimator, Encoded.of(rows.x, rows.encoder), rows.y, held)
         if request.dry_run:
             if request.prints_decisions:
                 decisions.print_decisions(rows.decisions)
@@ -79,6 +85,7 @@ def fit_table(request: FitRequest) -> None:
 def read_training_rows(request: FitRequest) -> TrainingRows:
     """Read and encode the table, and decide what is not said by options."""
     from opgrow.rows.tables import guess_task, read_table
+    from opgrow.rows.tables.target_means import Target
 
     text = [name for item in request.text for name in (item, *split_names(item))]
     table = read_table(request.data, header=request.header, decimal=request.decimal, text=text)
@@ -93,7 +100,8 @@ def read_training_rows(request: FitRequest) -> TrainingRows:
     as_text = column_names(table, list(request.text))
     y = target_values(column, task, name, name in as_text)
     encoder = _encoder(request, table, name, as_text)
-    x = encoder.fit_transform(inputs)
+    with common.notes(quiet=True):  # the decisions have it
+        encoder.learn(inputs, Target.of(y, task == "classification"))
     dropped = [other for other in table.names if other not in (*inputs.names, name)]
     lines = [
         decisions.file_decision(table),
@@ -101,7 +109,7 @@ def read_training_rows(request: FitRequest) -> TrainingRows:
         *decisions.column_decisions(encoder, dropped),
     ]
     lines.sort(key=lambda decision: decision[0] == "note")  # these last
-    return TrainingRows(name, task, x, y, column, encoder, lines)
+    return TrainingRows(name, task, inputs, y, column, encoder, lines)
 
 
 def _encoder(request: FitRequest, table: Table, target: str, as_text: list[str]) -> TableEncoder:
@@ -130,9 +138,9 @@ def _read_validation_rows(request: FitRequest, rows: TrainingRows) -> Validation
             text=[*text, *rows.encoder.text_columns],
         )
         column = common.target_column(table, rows.name, repr(str(request.validation)))[1].copy()
-        x = rows.encoder.transform(table)
+        rows.encoder.encode(table)
     rows.decisions.extend(("note", f"validation: {line}") for line in notes)
-    return ValidationRows(x, same_labels(column, rows.y, rows.task, rows.name), column)
+    return ValidationRows(table.drop(rows.name), same_labels(column, rows.y, rows.task, rows.name), column)
 
 
 def _grown(request: FitRequest, estimator: Any, rows: TrainingRows, eval_set: Any) -> tuple[Outcome, HeldOut]:
@@ -145,7 +153,8 @@ def _grown(request: FitRequest, estimator: Any, rows: TrainingRows, eval_set: An
     listeners: list[Any] = [decisions.PrintDecisions(rows.decisions)] if request.prints_decisions else []
     with Progress() as progress, saved_on_signals(request.folder):
         estimator.set_params(callbacks=[*listeners, held_out, *[progress] * request.shows_progress])
-        fit_shares(estimator, rows.x, rows.y, eval_set)
+        with common.notes(quiet=True):
+            fit_shares(estimator, rows.x, rows.y, eval_set)
     seconds = time.perf_counter() - started
     estimator.set_params(callbacks=None)
     return Outcome(estimator, rows.task, rows.name, len(rows.x), seconds, rows.decisions), held_out
@@ -163,12 +172,14 @@ def _finish(
     from opgrow.growth.checkpoints import clear
 
     estimator = outcome.estimator
-    save(estimator, request.output, rows.encoder, target=rows.name)  # first of all: what follows may fail
-    outcome.scores["training"] = common.scores(estimator, rows.x, rows.column, rows.name)
-    if validation is None:
-        outcome.add_held_out(held_out)
-    else:
-        outcome.scores["validation"] = common.scores(estimator, validation.x, validation.column, rows.name)
+    save(estimator, request.output, target=rows.name)  # first of all: what follows may fail
+    with common.notes(quiet=True):
+        outcome.scores["training"] = common.scores(estimator, rows.x, rows.column, rows.name)
+        if validation is None:
+            outcome.add_held_out(held_out)
+        else:
+            name = rows.name
+            outcome.scores["validation"] = common.scores(estimator, validation.x, validation.column, name)
     if request.folder is not None:
         clear(request.folder)
     if request.report is not None:
@@ -178,7 +189,6 @@ def _finish(
             estimator,
             request.report,
             *((None, None) if validation is None else (validation.x, validation.y)),
-            feature_names=list(rows.encoder.get_feature_names_out()),
             target=rows.name,
             rows="validation rows, which also decided what was kept",
             file_bytes=request.output.stat().st_size,

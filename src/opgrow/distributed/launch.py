@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ..estimators.fit.tables import adopt, learned_matrix
 from ..rows.chunks.sources import Source
+from ..rows.tables import Table
 
 __all__ = ["fit_shares", "is_first", "launched", "restarted", "share_of"]
 
@@ -33,11 +35,22 @@ def share_of(n_rows: int, rank: int, size: int) -> slice:
 def fit_shares(estimator: Any, x: Any, y: Any = None, eval_set: tuple[Any, Any] | None = None) -> None:
     """Fit an estimator; under torchrun together with the other ranks, each with its share of the rows.
 
-    ``x`` and ``y`` are arrays, or ``x`` is a source.
+    ``x`` and ``y`` are arrays, or ``x`` is a table or a source.
     """
     if not launched():
         estimator.fit(x, y, eval_set=eval_set)
         return
+    encoder = None
+    if isinstance(x, Table):  # which all ranks have as a whole, so that all learn the same
+        encoder, x = learned_matrix(estimator, x, y)
+        if eval_set is not None:
+            eval_set = encoder.encode(eval_set[0]), eval_set[1]
+    _fit_share(estimator, x, y, eval_set)
+    if encoder is not None:
+        adopt(estimator, encoder)
+
+
+def _fit_share(estimator: Any, x: Any, y: Any, eval_set: tuple[Any, Any] | None) -> None:
     import torch.distributed as dist
 
     from .fitting import fit

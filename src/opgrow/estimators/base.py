@@ -11,7 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,6 +21,7 @@ from ..growth.model import GrownModel
 from ..growth.settings import GrowthSettings
 from ..network import Network
 from ..rows.problem import Problem
+from ..rows.tables import TableEncoder
 from .intervals import Intervals
 from .listeners.base import Callback
 
@@ -59,8 +60,29 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
     callbacks: Sequence[Callback] | None
     verbose: int
     random_state: int | np.random.RandomState | None
+    table: TableEncoder | None
     #: What is known of the errors of a regressor.
     intervals_: Intervals | None = None
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``table__max_categories=20`` gives the table an encoder if it has none.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the estimator, and with ``table__`` in front those of its encoder.
+        """
+        wished = any(name.startswith("table__") for name in params)
+        if wished and getattr(self, "table", None) is None and params.get("table") is None:
+            params = {**params, "table": TableEncoder()}
+        super().set_params(**params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        tags.input_tags.categorical = tags.input_tags.sparse = True
+        return tags
 
     # --- answered by each family ---
 

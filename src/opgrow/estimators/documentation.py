@@ -97,6 +97,9 @@ PARAMETERS = {
         of fewer than 8 rows.""",
     "standardize": """bool
         Whether inputs are standardised inside the network.""",
+    "table": """TableEncoder or None
+        What becomes of columns that are no numbers, or have gaps: an unfitted `opgrow.TableEncoder` with
+        other parameters than its defaults. Parameters such as ``table__max_categories`` are its own.""",
     "class_weight": 'dict, "balanced" or None',
     "device": """{"auto", "cpu", "cuda", "cuda:N"}
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
@@ -123,6 +126,7 @@ _REST = """
     Attributes
     ----------
     network_ : Network
+    table_ : TableEncoder or None, what became of the columns, if X was not a matrix of finite numbers
     history_ : list of GrowthStep, everything that was tried
 
     Examples

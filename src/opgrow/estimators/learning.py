@@ -39,8 +39,9 @@ class LearningEstimator(PublishingEstimator[Settings]):
 
         Parameters
         ----------
-        X : array-like, data frame, torch tensor or memory map of shape (n_samples, n_features)
-            Or, for HeMLGOP, HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
+        X : array-like, data frame, sparse matrix, torch tensor or memory map of shape (n_samples, n_features)
+            Columns may hold text, dates and gaps: ``table_`` says what became of them. Or, for HeMLGOP,
+            HoMLGOP, HeMLRN and HoMLRN, a source (see `opgrow.stream`), which has y in it.
         y : array-like of shape (n_samples,), or for regressors (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
         eval_set : pair (X, y), optional

@@ -57,7 +57,7 @@ class FarRows:
         network = self.estimator.network_
         assert network.input_low is not None
         assert network.input_high is not None
-        names = getattr(self.estimator, "feature_names_in_", None)
+        names = self.estimator.input_names
         name = f"column {column}" if names is None else repr(str(names[column]))
         low, high = float(network.input_low[column]), float(network.input_high[column])
         return f"in row {number}, {name} is {row[column]:.6g}, and {low:.6g} to {high:.6g} were seen"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
+from ..rows.tables import TableEncoder
 from ..training.scores import Loss
 from ..training.settings import Optimizer
 from .listeners import Callback
@@ -62,6 +63,7 @@ class RowParameters:
 
     validation_fraction: float = 0.2
     standardize: bool = True
+    table: TableEncoder | None = None
 
 
 @declares_parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -24,8 +24,12 @@ class PredictingEstimator(GrowingEstimator[Settings]):
 
     def _outputs(self, x: ArrayLike | Source) -> np.ndarray:
         """Outputs (n, outputs) of the network, in the units of the targets: for classes, logits or shares."""
+        return self._outputs_of(self._chunks(x))
+
+    def _outputs_of(self, chunks: Iterable[np.ndarray]) -> np.ndarray:
+        """Outputs for rows as the network takes them, in chunks."""
         parts, far = [], FarRows(self)
-        for chunk in self._chunks(x):
+        for chunk in chunks:
             parts.append(network_outputs(self.network_, chunk, self.device))
             far.look_at(chunk)
         far.warn()
@@ -45,10 +49,16 @@ class PredictingEstimator(GrowingEstimator[Settings]):
         if isinstance(x, Source):
             yield from (chunk.x for chunk in chunks_for(self, x))
         else:
-            yield x if self._needs_no_check(x) else check_inputs(self, x, reset=False)
+            yield x if self._needs_no_check(x) else check_inputs(self, x)
+
+    def network_rows(self, x: Any) -> np.ndarray:
+        """Rows (n, network_.n_inputs) as the network takes them, of X as users have it."""
+        return np.concatenate(list(self._chunks(x)))
 
     def _needs_no_check(self, x: Any) -> TypeGuard[np.ndarray]:
         """Whether scikit-learn's checks, which take longer than a prediction, would return X itself."""
+        if self.table_ is not None:
+            return False
         plain = type(x) is np.ndarray and x.dtype in (np.float32, np.float64) and x.ndim == 2 and len(x) > 0
         if not plain or x.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
             return False

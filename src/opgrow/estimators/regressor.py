@@ -95,14 +95,14 @@ class GrowingRegressor(
         True
         """
         check_number("coverage", coverage, 1e-6, 1 - 1e-6)
-        outputs = self._outputs(X).astype(np.float64)
+        chunks = list(self._chunks(X))
+        outputs = self._outputs_of(chunks).astype(np.float64)
         intervals = self.intervals_
         if intervals is None:
             raise ValueError(
                 f"this {type(self).__name__} knows nothing of its errors, as no rows validated it: fit it "
                 "again with a validation_fraction above 0 or an eval_set"
             )
-        chunks = self._chunks(X)
         half = np.concatenate([intervals.half_widths(self.network_, x, coverage) for x in chunks])
         low, high = outputs - half, outputs + half
         return (low[:, 0], high[:, 0]) if self.single_target_ else (low, high)

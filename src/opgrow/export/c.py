@@ -17,6 +17,7 @@ from ..common.version import __version__
 from . import c_fixed_source, c_float, c_text
 from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
 from .c_header import header_source, labels_comment
+from .c_table import table_text
 from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features
 from .measuring import (
@@ -57,6 +58,10 @@ def export_c(
     calibration rows: integers are emulated exactly, floats in single precision. Where rounded weights or
     integers lose too much, a linear head is solved again for them (BLS has heads of large weights that nearly
     cancel); where that does not help either, the export is refused.
+
+    For an estimator that was fitted on a table with text, dates or marked gaps, ``NAME_encode`` makes the
+    inputs of a row of the table, in which text is a code; the header names the codes. Dates need
+    ``arithmetic="float"``.
 
     Parameters
     ----------
@@ -116,14 +121,17 @@ def export_c(
     draft, check = _measured(program, weights, arithmetic, expected)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
     refuse(check, min_agreement, what, lambda: _remedy(weights, arithmetic))
+    bits = draft.fixed.input_bits if isinstance(draft, FixedDraft) else None
+    table = table_text(estimator.table_, prefix, bits)
     if isinstance(draft, FixedDraft):
         body = c_fixed_source.fixed_source(draft.fixed, prefix, header_path.name)
         facts = c_fixed_source.facts(draft.fixed)
-        header = header_source(draft.program, prefix, draft.fixed)
+        header = header_source(draft.program, prefix, draft.fixed, table)
     else:
         body = c_float.float_source(draft.program, prefix, header_path.name, weights)
         facts = c_float.facts(draft.program, weights)
-        header = header_source(draft.program, prefix, None)
+        header = header_source(draft.program, prefix, None, table)
+    body += "" if table is None else table.source()
     facts = [*facts, f"{str(check)[0].upper()}{str(check)[1:]}."]
     top = c_text.comment(_description(draft.program, source_path.name, facts))
     write_together({header_path: header.encode(), source_path: f"{top}\n{body}".encode()})

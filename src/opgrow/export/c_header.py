@@ -9,12 +9,15 @@ from .program import Program
 
 if TYPE_CHECKING:
     from .c_fixed import FixedProgram
+    from .c_table import TableText
 
 __all__ = ["header_source", "labels_comment"]
 
 
-def header_source(program: Program, name: str, fixed: FixedProgram | None) -> str:
-    """The header, for float arithmetic or, with a `FixedProgram`, for integers."""
+def header_source(
+    program: Program, name: str, fixed: FixedProgram | None, table: TableText | None = None
+) -> str:
+    """The header, for floats or, with a `FixedProgram`, for integers; for a table, with its codes."""
     upper = name.upper()
     number = "float" if fixed is None else "int32_t"
     inputs, outputs = f"const {number} x[{upper}_N_INPUTS]", f"{number} out[{upper}_N_OUTPUTS]"
@@ -27,6 +30,8 @@ def header_source(program: Program, name: str, fixed: FixedProgram | None) -> st
     if fixed is not None:
         parts.append(_formats(fixed, upper))
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif\n')
+    if table is not None:
+        parts.append(table.header())
     if program.classes is not None:
         unknown = ", or -1 where an input is NaN" if fixed is None else ""
         parts.append(f"/* The index of the most probable class{unknown}. */\nint {name}_predict({inputs});\n")

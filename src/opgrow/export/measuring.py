@@ -14,9 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from ..rows.preparation import as_array
 from ..training.scores import probabilities
 
 __all__ = [
@@ -91,8 +89,7 @@ def check_share(name: str, value: Any) -> float:
 def expected_of(estimator: Any, calibration: Any) -> Expected | None:
     """What an export is compared with: rows that are given or that were kept with the model; None without."""
     if calibration is not None:
-        # A name or a number of columns that is wrong is worded by scikit-learn, as in predict.
-        rows = validate_data(estimator, as_array(calibration), reset=False, dtype=[np.float64, np.float32])
+        rows = estimator.network_rows(calibration)
     else:
         rows = getattr(estimator, "sample_", None)
     if rows is None or not len(rows):

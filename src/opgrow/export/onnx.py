@@ -19,6 +19,7 @@ from ..common.checks import check_flag
 from ..common.extras import require
 from ..common.version import __version__
 from ..network import Network
+from ..rows.tables import TableEncoder
 from .checks import check_exportable, check_single_precision
 from .measuring import (
     MIN_AGREEMENT,
@@ -55,17 +56,21 @@ def export_onnx(
 ) -> ExportCheck:
     """Write a fitted estimator as an ONNX model, as a whole or not at all.
 
-    The model has one input, ``X`` of shape (N, n_features), and takes any number of rows. A classifier has
-    the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of shape (N,
-    n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of shape
-    (N, n_targets).
+    The model has one input, ``X`` of shape (N, n_features), and takes any number of rows. If the estimator
+    was fitted on a table with columns that are no numbers, every column has an input of its name, of shape
+    (N, 1): strings for text, where "" is a gap (or what the metadata "columns" says, where "" is a category),
+    numbers with NaN for gaps, and seconds in float64 for dates (since 1970, in UTC), times and durations.
 
-    Predictions agree with the estimator's to the rounding of float32; a label can differ only where the two
-    probabilities are equal to that rounding, and is always the first of the most probable classes. Rows that
-    hold NaN, which the estimator refuses, have probabilities or values of NaN; of their labels nothing is
-    said. Standardisation is part of the model. Only operators of the standard (opset 17) are used, and rows
-    are worked off in chunks, so that memory does not grow with rows x inputs x neurons. Input constants and
-    linear heads are computed in double precision, as in the network itself, and all else in float32.
+    A classifier has the outputs ``label`` of shape (N,), what ``predict`` gives, and ``probabilities`` of
+    shape (N, n_classes), in float32, what ``predict_proba`` gives. A regressor has the output ``variable`` of
+    shape (N, n_targets). Predictions agree with the estimator's to the rounding of float32; a label can
+    differ only where the two probabilities are equal to that rounding, and is always the first of the most
+    probable classes. Rows of a matrix that hold NaN, of which training rows had none, have probabilities or
+    values of NaN; of their labels nothing is said. Standardisation is part of the model.
+
+    Only operators of the standard are used (opset 17, and ai.onnx.ml 2 for text), and rows are worked off in
+    chunks, so that memory does not grow with rows x inputs x neurons. Input constants and linear heads are
+    computed in double precision, as in the network itself, and all else in float32.
 
     Parameters
     ----------
@@ -110,7 +115,8 @@ def export_onnx(
     -----
     Integer classes of any width become int64 labels, text becomes strings, and boolean and floating-point
     classes keep their type. The metadata (``custom_metadata_map`` in ONNX Runtime) holds, as text or JSON,
-    "opgrow" (the version), "estimator", "topology", "network", "classes" and "feature_names".
+    "opgrow" (the version), "estimator", "topology", "network", "classes", "feature_names" (of the inputs
+    of the network) and, for tables, "columns".
 
     Examples
     --------
@@ -142,7 +148,8 @@ def export_onnx(
     import onnx
 
     onnx.checker.check_model(model, full_check=True)
-    check = _measured(model, expected_of(estimator, calibration), is_classifier(estimator), input_type)
+    plain = model if estimator.table_ is None else _model(estimator.of_rows(), float16, input_type, None)
+    check = _measured(plain, expected_of(estimator, calibration), is_classifier(estimator), input_type)
     refuse(check, min_agreement, "The ONNX model", lambda: _remedy(float16, input_type))
     write_atomically(path, model.SerializeToString(deterministic=True))
     return check
@@ -185,8 +192,8 @@ def _check_onnx() -> None:
 
 def _feature_names(estimator: Any, names: Sequence[str] | None) -> list[str] | None:
     if names is None:
-        names = getattr(estimator, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        names = estimator.input_names
+        return None if names is None else list(names)
     n_inputs = estimator.network_.n_inputs
     if len(names) != n_inputs:
         raise ValueError(f"feature_names has {len(names)} names, and the model takes {n_inputs} features.")
@@ -201,10 +208,17 @@ def _model(estimator: Any, float16: bool, input_type: str, feature_names: list[s
 
     from .onnx_graph import Graph, tensor_type, value_info
     from .onnx_network import network_outputs
+    from .onnx_table import ML_OPSET, inputs_of, is_numeric, matrix_of
 
     network = estimator.network_
     graph, element = Graph(float16=float16), tensor_type(input_type)
-    outputs = network_outputs(graph, network, "X", element)
+    encoder: TableEncoder | None = estimator.table_
+    if encoder is None:
+        outputs = network_outputs(graph, network, "X", element)
+        inputs = [value_info("X", element, ["N", network.n_inputs])]
+    else:
+        outputs = network_outputs(graph, network, matrix_of(graph, encoder), tensor_type(np.float64))
+        inputs = inputs_of(encoder, element)
     if is_classifier(estimator):
         outputs = graph.add("Cast", outputs, to=tensor_type(np.float32))
         classes = _label_values(estimator.classes_)
@@ -217,10 +231,12 @@ def _model(estimator: Any, float16: bool, input_type: str, feature_names: list[s
     else:
         _add_variable(graph, network, outputs, element)
         results = [value_info("variable", element, ["N", network.n_outputs])]
-    inputs = [value_info("X", element, ["N", network.n_inputs])]
+    opsets = [helper.make_opsetid("", OPSET)]
+    if encoder is not None and not is_numeric(encoder):
+        opsets.append(helper.make_opsetid("ai.onnx.ml", ML_OPSET))
     model = helper.make_model(
         graph.finish("opgrow", inputs, results),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=opsets,
         ir_version=IR_VERSION,
         producer_name="opgrow",
         producer_version=__version__,
@@ -292,6 +308,10 @@ def _metadata(estimator: Any, feature_names: list[str] | None) -> dict[str, str]
     }
     if is_classifier(estimator):
         metadata["classes"] = json.dumps(_label_values(estimator.classes_).tolist())
+    if estimator.table_ is not None:
+        from .onnx_table import columns_of
+
+        metadata["columns"] = json.dumps(columns_of(estimator.table_))
     if feature_names is not None:
         metadata["feature_names"] = json.dumps(feature_names)
     return metadata

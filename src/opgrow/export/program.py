@@ -152,8 +152,8 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
     network: Network = estimator.network_
     loss = getattr(estimator, "loss_", None)
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
-    if features is None and hasattr(estimator, "feature_names_in_"):
-        features = [str(feature) for feature in estimator.feature_names_in_]
+    if features is None:
+        features = estimator.input_names
     if features is not None and len(features) != network.n_inputs:
         raise ValueError(f"features has {len(features)} names, and the model takes {network.n_inputs}.")
     layers, head = steps_of(network)

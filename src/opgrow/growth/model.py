@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
 from ..common.checks import check_choice, is_auto
 from ..network import Network
+from ..rows.tables import TableEncoder
 from ..training.scores import CRITERIA
 from .events import GrowthStep
 
@@ -25,8 +27,9 @@ class GrownModel:
     history_ : list of GrowthStep, everything that was tried
     loss_ : name of the loss that the network was tuned by
     n_features_in_ : int
-    sample_ : array of shape (n, n_features_in_), a few rows of the training data, by which exports measure
-        themselves; None where they are not known
+    sample_ : array of shape (n, network_.n_inputs), a few rows of the training data as the network takes
+        them, by which exports measure themselves; None where they are not known
+    table_ : TableEncoder that turns the user's table into the network's inputs; None where X was a matrix
     """
 
     network_: Network
@@ -34,6 +37,27 @@ class GrownModel:
     loss_: str
     n_features_in_: int
     sample_: np.ndarray | None = None
+    table_: TableEncoder | None = None
+
+    def network_rows(self, x: Any) -> np.ndarray:
+        """Rows (n, network_.n_inputs) as the network takes them, of X as users have it."""
+        raise TypeError(f"{type(self).__name__} has no inputs of its own")
+
+    def of_rows(self) -> Self:
+        """The same model without its encoder: it takes the rows that the network takes."""
+        model = copy(self)
+        if self.table_ is not None:
+            model.table_, model.n_features_in_ = None, self.network_.n_inputs
+            model.__dict__.pop("feature_names_in_", None)
+        return model
+
+    @property
+    def input_names(self) -> list[str] | None:
+        """Names of the inputs of the network, where they are known."""
+        if self.table_ is not None:
+            return [str(name) for name in self.table_.get_feature_names_out()]
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
 
 
 def criterion_of(parameters: Any, classification: bool) -> str:

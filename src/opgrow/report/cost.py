@@ -70,7 +70,7 @@ def cost_parts(estimator: Any, x: np.ndarray | None, file_bytes: int | None) -> 
     ]
     if file_bytes is not None:
         shown.append((_bytes(file_bytes), "model file"))
-    rows = rows_for(estimator, x)
+    rows, estimator = rows_for(estimator, x), estimator.of_rows()
     machine = f"{platform.machine()}, {platform.system()}, {default_threads()} threads"
     times = [measure(estimator, rows, size) for size in (1, BATCH)]
     return [

@@ -86,7 +86,7 @@ def page(
         )
     if X is not None:
         quality = _quality(estimator, X, y)
-        x = np.asarray(as_array(X))
+        x = estimator.network_rows(X)
     outputs = _output_names(estimator, target)
     drawing = draw_estimator(estimator, feature_names, target)
     name = type(estimator).__name__
@@ -121,8 +121,8 @@ def draw_estimator(
 ) -> Drawing:
     """The drawing of an estimator's network, with the names that the estimator knows."""
     network = _network(estimator)
-    if feature_names is None and hasattr(estimator, "feature_names_in_"):
-        feature_names = estimator.feature_names_in_.tolist()
+    if feature_names is None:
+        feature_names = estimator.input_names
     return draw(
         network,
         feature_names=feature_names,
@@ -163,6 +163,10 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
         ),
         f'<figure id="network">{drawing.svg}</figure>',
     ]
+    if estimator.table_ is not None:
+        columns = [(column.name, column.describe()) for column in estimator.table_.columns_]
+        shown = table("columns", ("column", "what became of it"), columns, words=(0, 1))
+        parts.append(details(f"Columns of the table: {len(columns)}", [shown]))
     if changed:
         rows = [(name, repr(value)) for name, value in changed.items()]
         settings = table("settings", ("parameter", "value"), rows, words=(1,))

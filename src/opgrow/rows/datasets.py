@@ -306,8 +306,9 @@ def _from_table(
 
 def _encoded(bunch: Bunch) -> Bunch:
     """A data set with its table as a matrix."""
-    encoder = TableEncoder()
-    data = encoder.fit_transform(bunch["table"])
+    encoder = TableEncoder(max_categories=100, many="pool", gaps="fill")
+    encoder.learn(bunch["table"], keep_constant=True)
+    data = encoder.transform(bunch["table"])
     names = encoder.get_feature_names_out().tolist()
     rest = {key: bunch[key] for key in ("target", "target_names", "task", "DESCR")}
     return Bunch(data=data, feature_names=names, **rest)

@@ -22,7 +22,6 @@ from safetensors.torch import save_file as save_tensors
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline
 
 import opgrow
 from opgrow import Block, Layer, Network, estimators
@@ -258,20 +257,39 @@ def test_a_loaded_model_can_be_fitted_again(fitted: Any, path: Path) -> None:
     assert digest(again, CLASSES[0]) == digest(fitted, CLASSES[0])
 
 
-def test_an_encoder_makes_a_pipeline_that_takes_tables(tmp_path: Path) -> None:
+def test_a_file_keeps_the_encoder_of_a_table(tmp_path: Path) -> None:
     x, y = CLASSES
     table = {"size": x[:, 0], "colour": [("red", "blue", None)[code] for code in y], "width": x[:, 1]}
-    encoder = TableEncoder()
-    estimator = opgrow.HeMLRNClassifier(**ONE_SET).fit(encoder.fit_transform(table), y)
+    wishes = TableEncoder(max_categories=7, text=["width"], gaps="fill")
+    estimator = opgrow.HeMLRNClassifier(**ONE_SET, table=wishes).fit(table, y)
     path = tmp_path / "model.safetensors"
-    persistence.save(estimator, path, encoder, target="kind")
+    persistence.save(estimator, path, target="kind")
     loaded = opgrow.load(path)
-    assert isinstance(loaded, Pipeline)
-    assert [name for name, _ in loaded.steps] == ["table", "model"]
-    assert np.array_equal(loaded.predict_proba(table), estimator.predict_proba(encoder.transform(table)))
+    assert type(loaded) is opgrow.HeMLRNClassifier
+    assert np.array_equal(loaded.predict_proba(table), estimator.predict_proba(table))
+    assert loaded.feature_names_in_.tolist() == ["size", "colour", "width"]
+    assert loaded.n_features_in_ == 3 < loaded.network_.n_inputs
+    assert loaded.table_.to_dict() == estimator.table_.to_dict()
+    assert loaded.table.get_params() == wishes.get_params() | {"text": ("width",)}
     model = persistence.read(path)
     assert (model.target, model.library) == ("kind", opgrow.__version__)
-    assert persistence.read_model(path)[1].to_dict() == encoder.to_dict()
+    assert np.array_equal(loaded.fit(table, y).predict_proba(table), estimator.predict_proba(table))
+
+
+def test_a_file_of_format_4_with_an_encoder_is_an_estimator_that_takes_tables(
+    fitted: Any, path: Path
+) -> None:
+    names = ["a", "b", "c"]
+    columns = [{"name": name, "kind": "number", "median": 1.0} for name in names]
+    colour = {"name": "d", "kind": "text", "categories": ["red"], "missing": False}
+    record, tensors = contents(path)
+    encoder = {"format": 1, "max_categories": 100, "columns": [*columns, colour]}
+    rewrite(path, record | {"format": 4, "table": encoder}, tensors)
+    loaded, x = opgrow.load(path), CLASSES[0].copy()
+    table = {name: x[:, i] for i, name in enumerate(names)} | {"d": ["red"] * len(x)}
+    x[:, 3] = 1.0
+    assert np.array_equal(loaded.predict_proba(table), fitted.predict_proba(x))
+    assert loaded.feature_names_in_.tolist() == [*names, "d"]
 
 
 def test_saving_twice_gives_the_same_bytes(fitted: Any, path: Path) -> None:
@@ -283,7 +301,7 @@ def test_saving_twice_gives_the_same_bytes(fitted: Any, path: Path) -> None:
 # --- saving ---
 
 
-def test_only_fitted_estimators_of_the_package_are_saved(fitted: Any, tmp_path: Path) -> None:
+def test_only_fitted_estimators_of_the_package_are_saved(tmp_path: Path) -> None:
     class Mine(opgrow.HeMLGOPClassifier):
         pass
 
@@ -295,10 +313,6 @@ def test_only_fitted_estimators_of_the_package_are_saved(fitted: Any, tmp_path: 
     for other in (LogisticRegression(), Mine()):
         with pytest.raises(TypeError, match=f"Only opgrow's own .* got {type(other).__name__}"):
             persistence.save(other, path)
-    with pytest.raises(ValueError, match="makes 1 inputs, and the network takes 4"):
-        persistence.save(fitted, path, TableEncoder().fit({"a": [1, 2]}))
-    with pytest.raises(TypeError, match="must be a TableEncoder"):
-        persistence.save(fitted, path, "encoder")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -372,8 +386,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "JSON without end": (lambda r: "[" * 100_000, "description is not valid JSON"),
     "constant": (lambda r: '{"format": NaN}', "NaN is no JSON number"),
     "no version": (lambda r: r.pop("format") and None, "format version is None"),
-    "future version": (lambda r: set_in(r, "format", 5), "in format 5, and opgrow .* the formats 1 to 4"),
-    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 to 4"),
+    "future version": (lambda r: set_in(r, "format", 6), "in format 6, and opgrow .* the formats 1 to 5"),
+    "version 0": (lambda r: set_in(r, "format", 0), "in format 0, and opgrow .* the formats 1 to 5"),
     "true as version": (lambda r: set_in(r, "format", True), "format version is True"),
     "unknown estimator": (
         lambda r: set_in(r, "estimator", "os.system"),
@@ -423,7 +437,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "history": (lambda r: set_in(r, "history", 0, "score", "good"), "a score is not a list of 3"),
     "encoder": (lambda r: set_in(r, "table", {"format": 1}), "description of a table encoder is not valid"),
     "encoder of another size": (
-        lambda r: set_in(r, "table", TableEncoder().fit({"a": [1, 2]}).to_dict()),
+        lambda r: r.update(table=TableEncoder().fit({"a": [1, 2]}).to_dict(), table_names=True),
         "encoder makes 1 inputs, and the network takes 4",
     ),
     "target": (lambda r: set_in(r, "target", 3), "name of its target is 3"),
@@ -591,7 +605,7 @@ def test_what_was_exchanged_or_left_out_is_noticed(path: Path) -> None:
     assert_refused_in_one_sentence(path, "it is damaged .its content does not match its checksum")
     rewrite(path, text, tensors)
     assert_refused_in_one_sentence(path, "it has no checksum")
-    path.write_bytes(sealed.replace(b'\\"format\\": 4', b'\\"format\\": 5'))  # by one bit
+    path.write_bytes(sealed.replace(b'\\"format\\": 5', b'\\"format\\": 7'))  # by one bit
     assert path.read_bytes() != sealed
     assert_refused_in_one_sentence(path, "it is damaged")
     first, second = "input_mean", "input_scale"  # of the same shape
@@ -790,7 +804,7 @@ def test_no_edit_of_a_network_does_more_than_load_or_be_refused(make: Any, tmp_p
 
 
 @pytest.mark.cpu
-def test_models_of_format_1_are_read_and_written_in_format_4(tmp_path: Path) -> None:
+def test_models_of_format_1_are_read_and_written_in_format_5(tmp_path: Path) -> None:
     expected = np.load(FIXTURES / "format1.npz")
     path = tmp_path / "model.safetensors"
     for kind in ("classifier", "regressor"):
@@ -798,7 +812,7 @@ def test_models_of_format_1_are_read_and_written_in_format_4(tmp_path: Path) -> 
         assert contents(old)[0]["format"] == 1
         model = opgrow.load(old)
         model.save(path)
-        assert contents(path)[0]["format"] == 4
+        assert contents(path)[0]["format"] == 5
         again = opgrow.load(path)
         assert digest(again, expected[f"{kind}_inputs"]) == digest(model, expected[f"{kind}_inputs"])
         assert again.history_ == model.history_ != []

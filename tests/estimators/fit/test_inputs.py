@@ -1,53 +1,75 @@
-"""What estimators say of input that they cannot take."""
+"""What estimators are told of X when they cannot take it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
+from opgrow.stream import from_arrays
 
 import opgrow
-from tests.rows.tables.tables import Polars
+from opgrow.common.errors import TableWarning
 
-FRAME = pd.DataFrame({"age": [31, np.nan, 52], "far": [1.0, np.nan, 2.0], "sex": ["male", "female", None]})
-
-
-class PolarsArray(Polars):
-    """As scikit-learn sees such a frame."""
-
-    shape = (3, 3)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(list(zip(*self.data.values(), strict=True)), dtype=dtype or object)
+QUICK = {"preset": None, "n_min": 4, "max_layers": 1, "fine_tune_epochs": 0, "random_state": 0}
+FRAME = pd.DataFrame({"age": [31, np.nan, 52, 8], "sex": ["male", "female", None, "male"]})
+Y = [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("data", "beginning"),
-    [
-        (FRAME, "X holds text in column 'sex', such as 'male': put"),
-        (PolarsArray(FRAME.to_dict("list")), "X holds text in column 'sex', such as 'male': put"),
-        (FRAME.to_numpy(), "X holds text in column 'x2', such as 'male': put"),
-        ([["a", 1], ["b", 2]], "X holds text in column 'x0', such as 'a': put"),
-        (np.array([["a"], ["b"]]), "X holds text in column 'x0', such as 'a': put"),
-        (FRAME[["age", "far"]], r"X has gaps \(NaN or None\) in column 'age' and 1 more: put"),
-        (FRAME[["far", "age"]].to_numpy(), r"X has gaps \(NaN or None\) in column 'x0' and 1 more: put"),
-        ([[1, None], [2, 3]], r"X has gaps \(NaN or None\) in column 'x1': put"),
-    ],
-)
-def test_estimators_say_what_to_do_with_a_table(data, beginning):
-    remedy = (
-        r" an opgrow.TableEncoder in front, as in make_pipeline\(TableEncoder\(\), HeMLRNClassifier\(\)\)"
-    )
-    y = np.arange(len(data) if isinstance(data, list) else data.shape[0]) % 2
-    with pytest.raises(ValueError, match=f"^{beginning}{remedy}, which [a-z ]+$"):
-        opgrow.HeMLRNClassifier().fit(data, y)
+def classifier(**more):
+    return opgrow.HeMLRNClassifier(**QUICK, **more)
 
 
-def test_other_refusals_of_estimators_stay_as_they_are():
+def test_what_is_no_table_either_is_refused():
     with pytest.raises(ValueError, match="infinity"):
-        opgrow.HeMLRNClassifier().fit(FRAME[["age"]].fillna(np.inf), [0, 1, 0])
-    with pytest.raises(TypeError, match=r"Sparse data was passed for X.*'\.toarray\(\)'"):
-        opgrow.HeMLRNClassifier().fit(scipy.sparse.csr_matrix(np.eye(3)), [0, 1, 0])
+        classifier().fit(FRAME[["age"]].fillna(np.inf), Y)
+    with pytest.raises(ValueError, match="'age' holds infinity"):
+        classifier().fit(FRAME.fillna({"age": np.inf}), Y)
     with pytest.raises(ValueError, match="y has missing values"):
-        opgrow.HeMLRNClassifier().fit([[1], [2], [3]], [0, 1, None])
+        classifier().fit(FRAME, [0, 1, None, 0])
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[4, 3\]"):
+        classifier().fit(FRAME, Y[:3])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        classifier().fit(FRAME)
+    with pytest.raises(ValueError, match="no column to learn from: 'a', it has no values"):
+        classifier().fit({"a": [None] * 4}, Y)
+    with pytest.raises(ValueError, match="table must be a TableEncoder or None, got 'text'"):
+        classifier(table="text").fit(FRAME, Y)
+
+
+def test_a_missing_column_is_one_sentence():
+    clf = classifier().fit(FRAME, Y)
+    with pytest.raises(
+        ValueError, match="^The table lacks 'sex', which the encoder was fitted with: it has 'age'.$"
+    ):
+        clf.predict(FRAME[["age"]])
+    with pytest.raises(ValueError, match="0 sample"):
+        clf.predict(FRAME[:0])
+    with pytest.raises(ValueError, match="X has 1 features, but HeMLRNClassifier is expecting 2"):
+        clf.predict(FRAME[["age"]].to_numpy())
+
+
+def test_an_eval_set_is_of_the_same_kind_as_the_rows():
+    plain = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(ValueError, match="eval_set: its X is a table .* and the X to fit has numbers alone"):
+        classifier().fit(plain, Y, eval_set=(FRAME, Y))
+    with pytest.raises(ValueError, match="eval_set: The table lacks 'sex'"):
+        classifier().fit(FRAME, Y, eval_set=(FRAME[["age"]], Y))
+    with pytest.raises(ValueError, match=r"eval_set: Found input .* \[4, 3\]"):
+        classifier().fit(FRAME, Y, eval_set=(FRAME, Y[:3]))
+
+
+def test_a_model_of_a_table_predicts_no_source():
+    clf = classifier().fit(FRAME, Y)
+    with pytest.raises(ValueError, match="was fitted on a table, and a source has numbers alone"):
+        clf.predict(from_arrays(np.ones((4, 2))))
+
+
+def test_gaps_that_a_matrix_of_numbers_never_had_are_told_of():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)) + 5, np.arange(60) % 2
+    clf = classifier().fit(x, y)
+    assert clf.table_ is None
+    filled, broken = x[:4].copy(), x[:4].copy()
+    filled[1, 2], broken[1, 2] = clf.network_.input_mean[2], np.nan
+    with pytest.warns(TableWarning, match="1 of 4 rows have no value in 'x2', which fit never saw"):
+        np.testing.assert_array_equal(clf.predict_proba(broken), clf.predict_proba(filled))

@@ -1,5 +1,6 @@
 """The forms in which models take a table: what they do with text and gaps, and what is done for them.
 
+- "table": as it is.
 - "matrix": numbers only, by a `TableEncoder` that has seen the training rows alone.
 - "codes": text as numbers of categories, gaps as NaN; the model is told which columns are categories.
 - "text frame": a data frame whose text stays text, gaps in it being one more category.
@@ -9,13 +10,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from ...common.extras import require
 from ...rows.tables import Table, TableEncoder
+from ...rows.tables.table import as_text
 from .splits import TableSplit
 
 __all__ = ["FORMS", "Inputs", "inputs_of"]
@@ -30,12 +32,24 @@ def inputs_of(form: str, split: TableSplit) -> Inputs:
     return FORMS[form](split)
 
 
+def _table(split: TableSplit) -> Inputs:
+    if not isinstance(split.x_train, Table):
+        return split.x_train, split.x_test, []
+    return _with_text(split.x_train, split.text), _with_text(split.x_test, split.text), []
+
+
+def _with_text(table: Table, names: Collection[str]) -> Table:
+    columns = table.columns.items()
+    return Table({name: as_text(values) if name in names else values for name, values in columns})
+
+
 def _matrix(split: TableSplit) -> Inputs:
     if not isinstance(split.x_train, Table):
         return split.x_train, split.x_test, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # categories that only test rows have
-        encoder = TableEncoder(text=split.text).fit(split.x_train)
+        encoder = TableEncoder(max_categories=100, text=split.text, many="pool", gaps="fill")
+        encoder.learn(split.x_train, keep_constant=True)
         return encoder.transform(split.x_train), encoder.transform(split.x_test), []
 
 
@@ -91,6 +105,7 @@ def _category_frames(split: TableSplit) -> Inputs:
 
 
 FORMS: dict[str, Callable[[TableSplit], Inputs]] = {
+    "table": _table,
     "matrix": _matrix,
     "codes": _codes,
     "text frame": _frames,

@@ -174,7 +174,7 @@ def installed(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def form_of(name: str) -> str:
     """The form of a table that a model takes."""
-    return PEERS[name].form if name in PEERS else "matrix"
+    return PEERS[name].form if name in PEERS else "table"
 
 
 def build(name: str, task: str, seed: int) -> Any:

@@ -21,8 +21,10 @@ from opgrow.cli.serving.limits import Refused
 from opgrow.cli.serving.notes import heard
 from opgrow.estimators.files import ModelFile, read
 from opgrow.rows.tables import Table, TableEncoder
-from opgrow.rows.tables.columns import TextColumn
+from opgrow.rows.tables.categories import TextColumn
+from opgrow.rows.tables.columns import NumberColumn
 from opgrow.rows.tables.table import listed
+from opgrow.rows.tables.target_means import TargetColumn
 
 __all__ = ["Column", "ServedModel", "served"]
 
@@ -36,7 +38,7 @@ class Column:
 
     Attributes
     ----------
-    kind : "number", "text", or "any" where the steps of a pipeline decide
+    kind : "number", "text", or "any" for dates, unused columns, and where the steps of a pipeline decide
     gaps : whether a value may be missing
     categories : texts that were seen in training; others are accepted, too
     example : a value that the model takes
@@ -148,12 +150,17 @@ def _inputs(file: ModelFile, table: Table) -> Any:
 
 
 def _encoded_columns(encoder: TableEncoder) -> tuple[Column, ...]:
-    return tuple(
-        Column(column.name, "text", True, next(iter(column.categories), ""), column.categories)
-        if isinstance(column, TextColumn)
-        else Column(column.name, "number", True, _short(column.median), also_text=column.text_is_missing)
-        for column in encoder.columns_
-    )
+    columns = []
+    for column in encoder.columns_:
+        if isinstance(column, NumberColumn):
+            number = _short(column.median)
+            columns.append(Column(column.name, "number", True, number, also_text=column.text_is_missing))
+        elif isinstance(column, TextColumn | TargetColumn):
+            first = next(iter(column.categories), "")
+            columns.append(Column(column.name, "text", True, first, column.categories))
+        else:  # dates, of which there are many forms, and columns that are left out
+            columns.append(Column(column.name, "any", True, None))
+    return tuple(columns)
 
 
 def _pipeline_columns(pipeline: Pipeline) -> tuple[Column, ...]:

@@ -37,7 +37,6 @@ __all__ = [
     "load",
     "packed",
     "read",
-    "read_model",
     "save",
 ]
 
@@ -61,23 +60,25 @@ class ModelFile:
     Attributes
     ----------
     estimator : the fitted estimator
-    encoder : the TableEncoder that makes its inputs from a table, or None
     target : name of the column that it predicts, or None
     library : the version of opgrow that wrote the file
     pipeline : the pipeline that ends in the estimator, or None
     """
 
     estimator: GrowingEstimator[Any]
-    encoder: TableEncoder | None
     target: str | None
     library: str
     pipeline: Pipeline | None = None
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """What turns a table into the estimator's inputs, if it was fitted on one."""
+        return self.estimator.table_
 
 
 def save(
     estimator: GrowingEstimator[Any] | Pipeline,
     path: str | os.PathLike[str],
-    encoder: TableEncoder | None = None,
     *,
     target: str | None = None,
     sample: bool = True,
@@ -95,8 +96,6 @@ def save(
         best five of each search are left out.
     path : str or path-like
         Where to, a name that ends in ``.safetensors``; a file that is there is replaced.
-    encoder : TableEncoder, optional
-        What makes the estimator's inputs from a table; it travels in the file.
     target : str, optional
         Name of the column that the estimator predicts.
     sample : bool, default=True
@@ -127,8 +126,6 @@ def save(
     if pipeline is not None:
         from .pipelines import describe_pipeline, model_of  # its steps take a while to import
 
-        if encoder is not None:
-            raise TypeError("A pipeline has its encoder as a step: leave encoder out.")
         estimator = model_of(pipeline)
     name = type(estimator).__name__
     if ESTIMATORS.get(name) is not type(estimator):
@@ -144,9 +141,6 @@ def save(
         estimator = copy(estimator)
         estimator.sample_ = None
     description = describe(estimator)
-    if encoder is not None:
-        _check_encoder(encoder, estimator.network_.n_inputs)
-        description["table"] = encoder.to_dict()
     if target is not None:
         description["target"] = str(target)
     tensors = to_tensors(estimator.network_)
@@ -172,7 +166,7 @@ def packed(text: str, tensors: Mapping[str, np.ndarray]) -> bytes:
     return safetensors_numpy.save(dict(tensors), metadata={KEY: sealed})
 
 
-def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
+def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any]:
     """Read a model that an estimator's ``save``, ``save`` of this module or ``opgrow fit`` has written.
 
     No code in the file is run. Its predictions are those of the saved model, bit for bit.
@@ -184,9 +178,8 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
     Returns
     -------
     estimator or sklearn.pipeline.Pipeline
-        The fitted estimator, or the pipeline that was saved. If the file carries a table encoder, as those of
-        ``opgrow fit`` do, a pipeline of the steps "table" and "model", which takes a table (a data frame, a
-        dictionary of columns).
+        The fitted estimator, or the pipeline that was saved. An estimator that was fitted on a table has the
+        encoder of the table as ``table_``.
 
     Raises
     ------
@@ -196,16 +189,7 @@ def load(path: str | os.PathLike[str]) -> GrowingEstimator[Any] | Pipeline:
         If there is no such file.
     """
     model = read(path, pipelines=True)
-    if model.pipeline is not None:
-        return model.pipeline
-    estimator, encoder = model.estimator, model.encoder
-    return estimator if encoder is None else Pipeline([("table", encoder), ("model", estimator)])
-
-
-def read_model(path: str | os.PathLike[str]) -> tuple[GrowingEstimator[Any], TableEncoder | None]:
-    """The estimator of a model file and, if there is one, its table encoder."""
-    model = read(path)
-    return model.estimator, model.encoder
+    return model.estimator if model.pipeline is None else model.pipeline
 
 
 def read(path: str | os.PathLike[str], *, pipelines: bool = False) -> ModelFile:
@@ -272,14 +256,10 @@ def _read(path: Path) -> ModelFile:
     tensors = [tensor for tensor in tensors if not tensor[0].startswith(STEP_TENSORS)]
     check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
     estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
-    encoder = None
-    if data.get("table") is not None:
-        encoder = TableEncoder.from_dict(data["table"])
-        _check_encoder(encoder, data["n_inputs"])
-    if encoder is not None and data.get("pipeline") is not None:
+    if estimator.table_ is not None and data.get("pipeline") is not None:
         raise ValueError("it has a table encoder beside a pipeline, whose steps make the inputs")
     pipeline = _pipeline(data.get("pipeline"), steps, estimator)
-    return ModelFile(estimator, encoder, data.get("target"), str(data.get("library")), pipeline)
+    return ModelFile(estimator, data.get("target"), str(data.get("library")), pipeline)
 
 
 def _pipeline(data: Any, tensors: list[Tensor], estimator: GrowingEstimator[Any]) -> Pipeline | None:
@@ -314,11 +294,3 @@ def _array(tensor: Tensor) -> np.ndarray:
     # Its 16 bits are the upper half of those of single precision.
     upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
     return upper.view(np.float32).reshape(shape)
-
-
-def _check_encoder(encoder: TableEncoder, n_inputs: int) -> None:
-    if not isinstance(encoder, TableEncoder):
-        raise TypeError(f"encoder must be a TableEncoder, got {type(encoder).__name__}.")
-    made = len(encoder.get_feature_names_out())
-    if made != n_inputs:
-        raise ValueError(f"the table encoder makes {made} inputs, and the network takes {n_inputs}")

@@ -5,7 +5,8 @@ blocks, because an object takes many times as much memory and time as its few nu
 
 Format 1 knew only blocks with batch norm and bias below a linear head; format 2 says what each of them is;
 format 3 ends with a checksum (`opgrow.common.checksums`) and adds the bound of the inputs, what was seen in
-training and a sample of it; format 4 says of an average which blocks are whose, and how far a regressor errs.
+training and a sample of it; format 4 says of an average which blocks are whose, and how far a regressor errs;
+format 5 has the encoder of the table as a part of the estimator.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ __all__ = [
 ]
 
 #: Version of the text that is written.
-FORMAT = 4
+FORMAT = 5
 #: Versions that are read; a file with another one is refused.
-READABLE = (1, 2, 3, 4)
+READABLE = (1, 2, 3, 4, 5)
 #: The first version whose files have a checksum.
 SEALED = 3
 #: Characters of the text at most; one with 100,000 features and their names has two million.

@@ -22,8 +22,10 @@ from ...growth.search import Candidate
 from ...network import Block, Layer, Network
 from ...network.tensors import from_tensors
 from ...operators import OperatorSet
+from ...rows.tables import TableEncoder
 from ...training.scores import Score
 from ..base import GrowingEstimator
+from ..fit.tables import adopt
 from ..intervals import Intervals
 from .format import (
     LABEL_KINDS,
@@ -75,6 +77,8 @@ def parse(text: str) -> dict[str, Any]:
         f"{READABLE[0]} to {READABLE[-1]} (it was written by opgrow {record.get('library')})",
     )
     require(version < SEALED or is_sealed(text), "it has no checksum, and is damaged or was edited")
+    if version < 5:
+        _move_names(record)
     if version < 4:
         record.update(members=None, intervals=None)
     if version < 3:
@@ -92,6 +96,13 @@ def _upgrade(record: dict[str, Any]) -> None:
         for block in layer if isinstance(layer, list) else ():
             if isinstance(block, dict):
                 block.update(norm="batch", bias=True)
+
+
+def _move_names(record: dict[str, Any]) -> None:
+    """Until format 4 an encoder stood beside the estimator, which had a matrix without names."""
+    record["table_names"] = True
+    if record.get("table") is not None:
+        record["feature_names"] = None
 
 
 def _refuse_constant(name: str) -> None:
@@ -119,7 +130,9 @@ def restore(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> GrowingEs
     estimator.loss_ = loss
     estimator.n_features_in_ = n_inputs
     names = record.get("feature_names")
-    if names is not None:
+    if record.get("table") is not None:
+        adopt(estimator, _encoder(record["table"], n_inputs), of_type(record, "table_names", bool))
+    elif names is not None:
         texts = isinstance(names, list) and all(isinstance(item, str) for item in names)
         require(texts and len(names) == n_inputs, f"'feature_names' must be {n_inputs} texts")
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -131,6 +144,13 @@ def restore(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> GrowingEs
         estimator.intervals_ = Intervals.from_tensors(intervals["rows"], tensors)
     estimator.network_ = _network(record, tensors)
     return estimator
+
+
+def _encoder(data: Any, n_inputs: int) -> TableEncoder:
+    encoder = TableEncoder.from_dict(data)
+    made = len(encoder.get_feature_names_out())
+    require(made == n_inputs, f"the table encoder makes {made} inputs, and the network takes {n_inputs}")
+    return encoder
 
 
 def _network(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Network:
@@ -218,6 +238,8 @@ def _value(data: Any, depth: int = 0) -> Any:
         return as_number(data, "parameter")
     if form == "operators":
         return tried_operators(content)
+    if form == "table":
+        return TableEncoder.wished(content)
     require(
         form in ("tuple", "dict") and isinstance(content, list), f"a parameter has the unknown form {form!r}"
     )

@@ -2,7 +2,7 @@
 
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
-``{"operators": ["gaussian", "sum", "tanh"]}`` and ``{"dict": [[key, value], ...]}``.
+``{"operators": ["gaussian", "sum", "tanh"]}``, ``{"dict": [[key, value], ...]}`` and ``{"table": {...}}``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...growth.search import Candidate
 from ...growth.step_table import N_CANDIDATES
 from ...network import Block
 from ...operators import OperatorSet
+from ...rows.tables import TableEncoder
 from ..base import GrowingEstimator
 from .format import (
     FORMAT,
@@ -65,11 +66,17 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         "loss": estimator.loss_,
         "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
         "single_target": None if is_classifier(estimator) else bool(estimator.single_target_),
-        "feature_names": [str(name) for name in estimator.feature_names_in_]
-        if hasattr(estimator, "feature_names_in_")
-        else None,
+        **_describe_columns(estimator),
         "history": [_describe_step(step) for step in estimator.history_],
     }
+
+
+def _describe_columns(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
+    """Names of the columns of a matrix, or the encoder of a table."""
+    named, table = hasattr(estimator, "feature_names_in_"), estimator.table_
+    if table is not None:
+        return {"feature_names": None, "table": table.to_dict(), "table_names": named}
+    return {"feature_names": [str(name) for name in estimator.feature_names_in_] if named else None}
 
 
 def _describe_intervals(estimator: GrowingEstimator[Any]) -> dict[str, int] | None:
@@ -131,6 +138,8 @@ def _plain(value: Any) -> Any:
         return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, TableEncoder):
+        return {"table": value.wishes()}
     if isinstance(value, OperatorSet):
         return {"operators": _names(value)}
     if isinstance(value, Mapping):

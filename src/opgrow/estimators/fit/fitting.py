@@ -46,6 +46,7 @@ _NOT_OF_THE_NETWORK = (
     "checkpoint_seconds",
     "n_jobs",
     "random_state",
+    "table",
     "verbose",
 )
 

@@ -172,7 +172,7 @@ def _check_parameters(estimator: GrowingEstimator[Any]) -> None:
 
 def _remember_columns(estimator: GrowingEstimator[Any], source: Source) -> None:
     """What scikit-learn's validation does for arrays."""
-    estimator.n_features_in_ = source.n_features
+    estimator.n_features_in_, estimator.table_ = source.n_features, None
     with suppress(AttributeError):
         del estimator.feature_names_in_
     if source.feature_names is not None:

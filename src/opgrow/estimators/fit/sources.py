@@ -63,6 +63,8 @@ def memory_limit_of(estimator: GrowingEstimator[Any]) -> int:
 def chunks_for(estimator: GrowingEstimator[Any], source: Source) -> Iterator[Chunk]:
     """The chunks of a source, in order, for an estimator that predicts them."""
     name = type(estimator).__name__
+    if estimator.table_ is not None:
+        raise ValueError(f"this {name} was fitted on a table, and a source has numbers alone: predict tables")
     if source.n_features != estimator.n_features_in_:
         raise ValueError(
             f"the source has {source.n_features} features, but {name} is expecting "

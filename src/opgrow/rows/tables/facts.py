@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opgrow.rows.tables.columns import NumberColumn, TextColumn
+from opgrow.rows.tables.categories import TextColumn
+from opgrow.rows.tables.columns import Column, DroppedColumn, NumberColumn
 from opgrow.rows.tables.csv_files import as_numbers
+from opgrow.rows.tables.date_columns import DateColumn
+from opgrow.rows.tables.target_means import TargetColumn
 
 __all__ = ["COMMAND", "PYTHON", "ColumnFacts", "column_lines"]
 
@@ -42,21 +45,26 @@ class ColumnFacts:
     n_distinct : different texts; 0 for numbers
     example : one of the texts, rather one that is no number
     n_strays : rows whose text is no number
+    largest : the largest absolute value of a column of numbers, or 0
     """
 
-    column: NumberColumn | TextColumn
+    column: Column
     n_rows: int
     n_gaps: int
     n_distinct: int = 0
     example: str = ""
     n_strays: int = 0
+    largest: float = 0.0
 
     @classmethod
-    def of(cls, column: NumberColumn | TextColumn, values: np.ndarray) -> ColumnFacts:
+    def of(cls, column: Column, values: np.ndarray) -> ColumnFacts:
         """Look at the values from which a column was learned."""
         if values.dtype != object:
-            n_distinct = np.unique(values[~np.isnan(values)]).size if isinstance(column, TextColumn) else 0
-            return cls(column, len(values), int(np.isnan(values).sum()), n_distinct)
+            present = values[~np.isnan(values)]
+            is_number = isinstance(column, NumberColumn)
+            n_distinct = 0 if is_number else np.unique(present).size
+            largest = float(np.abs(present).max(initial=0.0)) if is_number else 0.0
+            return cls(column, len(values), len(values) - len(present), n_distinct, largest=largest)
         counts = Counter(values.tolist())
         n_gaps = counts.pop(None, 0)
         texts = np.array(list(counts), dtype=object)
@@ -65,17 +73,27 @@ class ColumnFacts:
         return cls(column, len(values), n_gaps, len(counts), example, sum(counts[text] for text in strays))
 
     @property
-    def is_text(self) -> bool:
-        return isinstance(self.column, TextColumn)
+    def label(self) -> str:
+        """What the column is called among others of its kind."""
+        kinds = {NumberColumn: "numbers", DateColumn: "dates", DroppedColumn: "dropped"}
+        return kinds.get(type(self.column), "text")
 
     def __str__(self) -> str:
         name, column = repr(self.column.name), self.column
         gaps = f"{self.n_gaps:,} {'gap' if self.n_gaps == 1 else 'gaps'}"
+        if isinstance(column, DroppedColumn):
+            return f"{name} ({column.reason})"
         if isinstance(column, NumberColumn):
-            return f"{name} ({gaps} filled with {column.median:.4g})" if self.n_gaps else name
-        what = "1 category" if self.n_distinct == 1 else f"{self.n_distinct:,} categories"
+            marked = " and marked" * column.missing
+            return f"{name} ({gaps} filled with {column.median:.4g}{marked})" if self.n_gaps else name
         such = f", such as {self.example!r}" if self.example else ""
-        return f"{name} ({what}{such}{', ' + gaps if self.n_gaps else ''})"
+        if isinstance(column, DateColumn):
+            parts = " and the place in the " + " and the ".join(column.parts) if column.parts else ""
+            words = f"{column.outputs[0].removeprefix(column.name + ': ')}{parts}{such}"
+            return f"{name} ({words}{', ' + gaps if self.n_gaps else ''})"
+        what = "1 category" if self.n_distinct == 1 else f"{self.n_distinct:,} categories"
+        means = ", each as a mean of the target" if isinstance(column, TargetColumn) else ""
+        return f"{name} ({what}{means}{such}{', ' + gaps if self.n_gaps else ''})"
 
     def notes(self, words: dict[str, str]) -> list[str]:
         """Sentences on what deserves a second look."""
@@ -84,6 +102,8 @@ class ColumnFacts:
         if isinstance(self.column, NumberColumn):
             fact = f"{strays} of {name!r} are text, such as {self.example!r}, and count as missing"
             return [fact] if self.n_strays else []
+        if isinstance(self.column, DateColumn | DroppedColumn):
+            return []
         drop, numeric = words["drop"].format(name), words["numeric"].format(name)
         different = f"{self.n_distinct:,} different texts in {n_values:,} rows"
         notes = []
@@ -92,7 +112,11 @@ class ColumnFacts:
         elif 0 < self.n_strays <= n_values / 2:
             fact = f"{name!r} is text, because {strays} are no numbers, such as {self.example!r}"
             notes.append(f"{fact}: {numeric} takes these as missing")
-        if self.column.pooled:
+        if isinstance(self.column, TargetColumn):
+            fact = f"{name!r} has {self.n_distinct:,} categories, which are means of the target"
+            keep = words["categories"].format(self.n_distinct)
+            notes.append(f"{fact}: {keep} gives each an input of its own, {drop} leaves the column out")
+        if isinstance(self.column, TextColumn) and self.column.pooled:
             rare = self.n_distinct - len(self.column.categories)
             fact = f"{name!r} has {self.n_distinct:,} categories, and the rare ones ({rare:,}) are pooled"
             keep = words["categories"].format(self.n_distinct)
@@ -111,15 +135,14 @@ def column_lines(facts: Iterable[ColumnFacts], words: dict[str, str]) -> list[tu
     """
     facts = list(facts)
     decisions = []
-    for label, part, other in (
-        ("numbers", [fact for fact in facts if not fact.is_text], "text"),
-        ("text", [fact for fact in facts if fact.is_text], "numeric"),
-    ):
+    for label, other in (("numbers", "text"), ("text", "numeric"), ("dates", "text"), ("dropped", None)):
+        part = [fact for fact in facts if fact.label == label]
         if part:
             # Columns with something to tell come first, in case that there are many.
             shown = sorted(part, key=lambda fact: str(fact) == repr(fact.column.name))[:_SHOWN]
             more = f" and {len(part) - _SHOWN:,} more" if len(part) > _SHOWN else ""
             listed = ", ".join(map(str, shown)) + more
-            decisions.append((label, f"{len(part):,}: {listed} (otherwise: {words[other].format('NAME')})"))
+            otherwise = "" if other is None else f" (otherwise: {words[other].format('NAME')})"
+            decisions.append((label, f"{len(part):,}: {listed}{otherwise}"))
     decisions += [("note", note) for fact in facts for note in fact.notes(words)]
     return decisions

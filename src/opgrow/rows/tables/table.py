@@ -8,18 +8,17 @@ frames is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from opgrow.rows.tables.csv_format import CsvFormat
-from opgrow.rows.tables.dates import is_date
+from opgrow.rows.tables.frames import columns_of, columns_of_matrix
+from opgrow.rows.tables.values import as_column, as_text, check_names, listed
 
-__all__ = ["Table", "as_column", "as_text"]
+__all__ = ["Table", "as_column", "as_text", "check_names", "listed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +70,9 @@ class Table:
         """The number of rows; 0 for a table without columns."""
         return len(next(iter(self.columns.values()), ()))
 
+    def __len__(self) -> int:
+        return self.n_rows
+
     @property
     def names(self) -> list[str]:
         """The names of the columns, in order."""
@@ -118,40 +120,19 @@ class Table:
 
         Parameters
         ----------
-        data : Table, data frame of pandas or polars, pyarrow.Table, mapping of str to sequence, or 2-D array
-            Booleans and integers become float64. Strings stay text, even if they look like numbers, and so do
-            categories of a data frame. None, NaN and pandas' NA are missing values. The columns of an array
-            are called x0, x1, ... Dates and times become text, which `TableEncoder` refuses unless it is told
-            to take it as categories.
+        data : Table, data frame, mapping of str to sequence, or 2-D array
+            Data frames are those of pandas, polars and pyarrow, and all that narwhals, the Arrow stream or
+            the interchange protocol knows. Booleans and integers become float64. Strings stay text, even if
+            they look like numbers, and so do categories of a data frame. None, NaN, NaT and pandas' NA are
+            missing values. The columns of an array are called x0, x1, ... Dates, times and all other objects
+            become text.
 
         Returns
         -------
         Table
             The data; ``data`` itself if it is a table.
         """
-        if isinstance(data, Table):
-            return data
-        if hasattr(data, "iloc") and hasattr(data, "columns"):
-            names = [str(name) for name in data.columns]
-            check_names(names, "The data frame")
-            return cls({name: _from_series(data.iloc[:, i], name) for i, name in enumerate(names)})
-        if hasattr(data, "get_column") and hasattr(data, "columns"):  # polars
-            data = {name: data.get_column(name).to_list() for name in data.columns}
-        elif hasattr(data, "to_pydict"):  # pyarrow
-            check_names(list(data.schema.names), "The table")
-            data = data.to_pydict()
-        if isinstance(data, Mapping):
-            names = [str(name) for name in data]
-            check_names(names, "The dictionary")
-            pairs = zip(names, data.values(), strict=True)
-            return cls({name: as_column(values, name) for name, values in pairs})
-        if isinstance(data, np.ndarray) and data.ndim == 2:
-            return cls.from_matrix(data)
-        remedy = ": turn it into an array with .toarray()." if hasattr(data, "toarray") else "."
-        raise TypeError(
-            "Expected a table (a data frame of pandas or polars, a table of pyarrow, a dictionary of columns "
-            f"or a 2-D array), got {_described(data)}{remedy}"
-        )
+        return data if isinstance(data, Table) else cls(columns_of(data))
 
     @classmethod
     def from_matrix(cls, matrix: np.ndarray, names: list[str] | None = None) -> Table:
@@ -169,128 +150,4 @@ class Table:
         Table
             One column per column of the matrix.
         """
-        if np.ndim(matrix) != 2:
-            raise ValueError(f"A matrix has rows and columns, got {_described(matrix)}.")
-        if names is None:
-            names = [f"x{i}" for i in range(matrix.shape[1])]
-        elif len(names) != matrix.shape[1]:
-            raise ValueError(f"There are {len(names)} names for the {matrix.shape[1]} columns of the matrix.")
-        check_names(names, "The matrix")
-        if matrix.dtype.kind in "biuf":
-            # One copy with contiguous columns, instead of one copy per column.
-            matrix = matrix.astype(np.float64, order="F", copy=False)
-        return cls({name: as_column(matrix[:, i], name) for i, name in enumerate(names)})
-
-
-def as_column(values: Any, name: str = "values") -> np.ndarray:
-    """Bring a sequence of values into the form of a table's column.
-
-    Parameters
-    ----------
-    values : sequence of shape (n_rows,)
-        Numbers, booleans, strings, and None or NaN for missing values. Where strings and numbers are mixed,
-        all become text. A pandas Series is welcome.
-    name : str, default="values"
-        What the column is called in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        float64 with NaN for missing values, or objects: `str`, None for missing values.
-
-    Examples
-    --------
-    >>> as_column([True, 2, None])
-    array([ 1.,  2., nan])
-    >>> as_column(["a", None])
-    array(['a', None], dtype=object)
-    """
-    if hasattr(values, "iloc") and hasattr(values, "dtype"):
-        return _from_series(values, name)
-    if isinstance(values, np.ma.MaskedArray):
-        values = values.tolist()  # with None where it is masked
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-        raise TypeError(f"Column {name!r} must be a sequence of values, got {_described(values)}.")
-    # A list goes through objects: NumPy would turn [1.5, "a"] into text and None into the word "None".
-    array = values if hasattr(values, "dtype") else _objects(values)
-    array = np.asarray(array)
-    if array.ndim != 1:
-        raise ValueError(f"Column {name!r} must be one-dimensional, got shape {array.shape}.")
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64, copy=False)
-    if array.dtype.kind in "mM":
-        array = array.astype("M8[s]" if array.dtype.kind == "M" else "m8[s]")
-        return _objects(None if np.isnat(value) else str(value) for value in array)
-    return _from_objects(array.tolist(), name)
-
-
-def check_names(names: list[str], owner: str, remedy: str = "") -> None:
-    """Refuse columns that share a name; `owner` begins the sentence that says so, `remedy` ends it."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{owner} has more than one column named {name!r}{remedy}.")
-        seen.add(name)
-
-
-def listed(names: Iterable[str], limit: int = 8) -> str:
-    """Write names for an error message, the first few of many."""
-    quoted = [repr(name) for name in names]
-    more = f" and {len(quoted) - limit} more" if len(quoted) > limit else ""
-    return (", ".join(quoted[:limit]) or "no columns") + more
-
-
-def _from_series(series: Any, name: str) -> np.ndarray:
-    dtype = series.dtype
-    kind = getattr(dtype, "kind", "O")
-    if str(dtype).startswith("period"):
-        series = series.dt.start_time
-    if str(dtype) != "category" and kind in "biuf":
-        return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    values = series.astype(object).to_numpy().tolist()
-    missing = series.isna().to_numpy().tolist()
-    values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
-    if str(dtype) == "category":
-        # Whoever made it a category wants no arithmetic on it, even if its labels are numbers.
-        return _objects(None if value is None else str(value) for value in values)
-    return _from_objects(values, name)
-
-
-def _from_objects(values: list[Any], name: str) -> np.ndarray:
-    present = [value for value in values if not _is_missing(value)]
-    if all(isinstance(value, (Real, Decimal, np.bool_)) for value in present):
-        try:
-            numbers = [np.nan if _is_missing(value) else float(value) for value in values]
-        except OverflowError:
-            raise ValueError(f"Column {name!r} holds an integer that is too large for a float.") from None
-        return np.array(numbers, dtype=np.float64)
-    for value in present:
-        if not isinstance(value, (str, Real, Decimal, np.bool_)) and not is_date(value):
-            raise ValueError(f"Column {name!r} must hold numbers or text, got {_described(value)}.")
-    return _objects(None if _is_missing(value) else str(value) for value in values)
-
-
-def as_text(numbers: np.ndarray) -> np.ndarray:
-    """A column as text: numbers as a file would have them, whole ones without a point."""
-    if numbers.dtype == object:
-        return numbers
-    return _objects(None if x != x else str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist())
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, (float, np.floating, Decimal)) and value != value)
-
-
-def _objects(values: Iterable[Any]) -> np.ndarray:
-    values = list(values)
-    array = np.empty(len(values), dtype=object)
-    # Filled afterwards, so that NumPy does not look inside the values for further dimensions.
-    array[:] = values
-    return array
-
-
-def _described(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    return f"a value of type {type(value).__name__}" + (
-        f" and shape {tuple(shape)}" if shape is not None else ""
-    )
+        return cls(columns_of_matrix(matrix, names))
