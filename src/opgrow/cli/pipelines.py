@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from opgrow.rows.tables import Table
+    from opgrow.rows.tables import Table, TableEncoder
 
-__all__ = ["pipeline_columns", "pipeline_inputs"]
+__all__ = ["first_encoder", "pipeline_columns", "pipeline_inputs"]
+
+
+def first_encoder(pipeline: Pipeline) -> TableEncoder | None:
+    """The table encoder with which a pipeline begins, which knows what its columns are."""
+    from opgrow.rows.tables import TableEncoder
+
+    first = pipeline.steps[0][1]
+    return first if isinstance(first, TableEncoder) else None
 
 
 def pipeline_columns(pipeline: Pipeline) -> list[str] | None:
@@ -20,9 +28,7 @@ def pipeline_columns(pipeline: Pipeline) -> list[str] | None:
 
 def pipeline_inputs(pipeline: Pipeline, table: Table) -> Any:
     """What the last step takes: a table that has gone through the steps before it."""
-    from opgrow.rows.tables import TableEncoder
-
-    if len(pipeline.steps) > 1 and isinstance(pipeline.steps[0][1], TableEncoder):
+    if first_encoder(pipeline) is not None:
         made = pipeline[:-1].transform(table)
     elif pipeline_columns(pipeline) is not None:
         made = pipeline[:-1].transform(_frame(pipeline, table))
