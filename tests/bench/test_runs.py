@@ -110,5 +110,7 @@ def test_what_takes_too_long_is_a_result(monkeypatch):
 def test_what_fails_is_a_result():
     result = execute(Run("iris", 0, "PLN"), X * np.nan, Y, SPLIT, "none")
     assert result["status"] == FAILED
-    assert result["message"].startswith("ValueError: X has gaps (NaN or None) in column 'x0'")
+    assert result["message"].startswith(
+        "ValueError: There is no column to learn from: 'x0', it has no values"
+    )
     assert "\n" not in result["message"]

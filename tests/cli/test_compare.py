@@ -16,18 +16,18 @@ QUICK = "linear,boosting,HeMLGOP preset=null max_layers=1 max_neurons=10 epochs=
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
-    """A table in which the text decides, with gaps, many rare words, and numbers that are codes."""
+    """A table in which the text decides, with gaps, many rare words, dates, and numbers that are codes."""
     rng = np.random.default_rng(0)
     n = 300
     colour, size = rng.choice(["red", "blue", ""], n), rng.normal(size=n).round(3)
     word, code = [f"word {i % 290}" for i in range(n)], rng.integers(1, 4, n)
     label = np.where((colour == "red") ^ (rng.random(n) < 0.05), "yes", "no")
     number = (colour == "red") * 10 + size
-    rows = zip(
-        colour, np.where(rng.random(n) < 0.1, "", size.astype(str)), word, code, label, number, strict=True
-    )
+    days = np.datetime64("2024-01-31") + rng.permutation(n)
+    gappy = [np.where(rng.random(n) < 0.1, "", values.astype(str)) for values in (size, days)]
+    rows = zip(colour, *gappy, word, code, label, number, strict=True)
     path = tmp_path_factory.mktemp("compare") / "data.csv"
-    return write_csv(path, ["colour", "size", "word", "code", "label", "number"], rows)
+    return write_csv(path, ["colour", "size", "day", "word", "code", "label", "number"], rows)
 
 
 def test_the_table_says_what_a_choice_needs(data):
@@ -40,6 +40,7 @@ def test_the_table_says_what_a_choice_needs(data):
     assert " has the best accuracy, 0.9" in result.stdout
     assert "[9/9] fold 3, HeMLGOP preset=null" in result.stderr
     assert "text       2: 'colour'" in result.stderr  # what was decided about the columns
+    assert "'day'" in result.stderr
     assert "failed" not in result.stdout
 
 
@@ -47,7 +48,7 @@ def test_numbers_as_json(data):
     options = ("--target", "number", "--drop", "label", "--text", "code", "--folds", "2", "--json")
     result = run("compare", data, *options, "--models", "linear,forest", "--jobs", "2")
     found = json.loads(result.stdout)
-    assert (found["task"], found["rows"], found["columns"], found["folds"]) == ("regression", 300, 4, 2)
+    assert (found["task"], found["rows"], found["columns"], found["folds"]) == ("regression", 300, 5, 2)
     best, other = found["models"]
     assert {best["model"], other["model"]} == {"logistic/ridge regression", "random forest"}
     assert best["score"] > 0.8

@@ -31,6 +31,13 @@ QUICK = {
 RNG = np.random.default_rng(0)
 SIZE, COLOUR = RNG.normal(size=60).round(3), RNG.choice(["red", "blue"], 60)
 FRAME = pd.DataFrame({"size": np.where(RNG.random(60) < 0.1, np.nan, SIZE), "colour": COLOUR})
+#: Gaps that are marked, dates, codes whose zeros count, and many categories.
+MANY = FRAME.assign(
+    size=np.where(RNG.random(60) < 0.4, np.nan, SIZE),
+    day=[f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(60)],
+    code=[f"00{i % 3}" for i in range(60)],
+    street=[f"street {i % 40}" for i in range(60)],
+)
 Y = np.where((COLOUR == "red") & (SIZE > 0), "yes", "no")
 COLUMNS = ColumnTransformer(
     [
@@ -40,14 +47,23 @@ COLUMNS = ColumnTransformer(
 )
 
 
-@pytest.fixture(params=["frame", "encoder", "matrix"])
+FIRST = {
+    "frame": (COLUMNS, FRAME),
+    "encoder": (TableEncoder(text=("code",)), MANY),
+    "matrix": (StandardScaler(), np.column_stack([SIZE, SIZE**2])),
+    "gaps": (StandardScaler(), np.column_stack([MANY["size"], SIZE**2])),
+    "nothing": (None, MANY),
+}
+
+
+@pytest.fixture(params=list(FIRST))
 def saved(request, tmp_path):
     """A file, the pipeline in it, and its rows."""
-    first = {"frame": COLUMNS, "encoder": TableEncoder(), "matrix": StandardScaler()}[request.param]
-    x = FRAME if request.param != "matrix" else np.column_stack([SIZE, SIZE**2])
-    pipeline = make_pipeline(first, HeMLGOPClassifier(**QUICK)).fit(x, Y)
+    first, x = FIRST[request.param]
+    model = HeMLGOPClassifier(**QUICK)
+    pipeline = make_pipeline(*[] if first is None else [first], model).fit(x, Y)
     opgrow.save(pipeline, tmp_path / "model.safetensors", target="answer")
-    table = FRAME if request.param != "matrix" else pd.DataFrame(x, columns=["x0", "x1"])
+    table = x if isinstance(x, pd.DataFrame) else pd.DataFrame(x, columns=["x0", "x1"])
     table.assign(answer=Y).to_csv(tmp_path / "rows.csv", index=False)
     return tmp_path / "model.safetensors", pipeline, x
 
@@ -60,14 +76,18 @@ def test_predict_evaluate_and_inspect_heed_the_steps(saved):
     scores = json.loads(run("evaluate", path, rows, "--json").stdout)["scores"]
     assert scores["accuracy"] == pytest.approx(pipeline.score(x, Y))
     assert type(pipeline[0]).__name__ in run("inspect", path).stdout
-    assert len(json.loads(run("inspect", path, "--json").stdout)["steps"]) == 1
+    steps = json.loads(run("inspect", path, "--json").stdout)["steps"]
+    assert [name for name, _ in steps] == [name for name, _ in pipeline.steps[:-1]]
 
 
 def test_serve_heeds_the_steps(saved):
     path, pipeline, x = saved
     model = served(path)
     table = table_of_csv(path.with_name("rows.csv").read_bytes(), model, 100)
-    assert model.predict(table).predictions.tolist() == pipeline.predict(x).tolist()
+    answer = model.predict(table)
+    assert answer.predictions.tolist() == pipeline.predict(x).tolist()
+    np.testing.assert_array_equal(answer.probabilities, pipeline.predict_proba(x))
+    assert not answer.notes
     row = {column.name: "green" if column.name == "colour" else 1 for column in model.columns}
     table = table_of_json(json.dumps([row]).encode(), model, 100)
     if isinstance(pipeline[0], ColumnTransformer):
@@ -75,6 +95,17 @@ def test_serve_heeds_the_steps(saved):
             model.predict(table)
     else:
         assert len(model.predict(table).predictions) == 1
+
+
+@pytest.mark.parametrize("saved", ["matrix", "gaps"], indirect=True)
+def test_rows_of_a_folder_go_through_the_steps(saved):
+    path, pipeline, x = saved
+    folder = path.with_name("rows")
+    folder.mkdir()
+    np.savez(folder / "0.npz", X=x[:40])
+    np.savez(folder / "1.npz", X=x[40:])
+    predicted = list(csv.reader(run("predict", path, folder).stdout.splitlines()))[1:]
+    assert [row[0] for row in predicted] == pipeline.predict(x).tolist()
 
 
 @pytest.mark.parametrize("command", [("export", "--format", "c"), ("report",)])

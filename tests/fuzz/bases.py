@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from pandas import DataFrame
 from safetensors import safe_open
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
@@ -111,9 +112,15 @@ def make_bases(folder: Path) -> None:
     save(model, folder / "Table.safetensors", target="y")
     rows = zip(*table.values(), labels.tolist(), strict=True)
     lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
-    (folder / "table.csv").write_text("\n".join(["size,wide,colour,y", *lines]))
+    (folder / "table.csv").write_text("\n".join([",".join([*table, "y"]), *lines]))
     (folder / "Half.safetensors").write_bytes(in_half_precision(folder / "HeMLGOPClassifier.safetensors"))
-    make_pipeline_base(folder, table, labels)
+    make_pipeline_base(folder, {name: table[name] for name in ("size", "wide", "colour")}, labels)
+    pipeline = make_pipeline(
+        TableEncoder(max_categories=10), StandardScaler(), clone(model).set_params(table=None)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        save(pipeline.fit(table, labels), folder / "TablePipeline.safetensors", target="y")
     many = estimators.PLNClassifier(random_state=0, max_layers=1)
     many.fit(np.repeat(x, 10, axis=0), [f"class {i}" for i in range(200)] * 2)
     many.save(folder / "ManyClasses.safetensors")

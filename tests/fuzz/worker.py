@@ -37,6 +37,16 @@ SECONDS = 30
 #: What reading one may cost, beside what the process had when it started.
 EXTRA_ADDRESSES = 3 << 30
 ROWS = 3
+#: A row of the table to which the pipelines were fitted.
+ROW = {
+    "size": 1.0,
+    "wide": 0.5,
+    "colour": "red",
+    "when": "2024-05-31 08:30",
+    "many": "level 3",
+    "gaps": None,
+    "same": "one",
+}
 COMMAND = typer.main.get_command(app)
 
 
@@ -83,8 +93,7 @@ def use(path: Path) -> str:
             repr(estimator.network_)
             growth_table(estimator.history_)
             if loaded.pipeline is not None:
-                frame = {"size": [1.0] * ROWS, "wide": [0.5] * ROWS, "colour": ["red"] * ROWS}
-                assert len(opgrow.load(path).predict(DataFrame(frame))) == ROWS
+                assert len(opgrow.load(path).predict(DataFrame([ROW] * ROWS))) == ROWS
     except (ValueError, TypeError) as error:
         if loaded.pipeline is not None:  # steps are scikit-learn's, and so are their errors
             return "silent"
@@ -129,7 +138,7 @@ def main() -> None:
     bases = sorted(given.folder.glob("*.safetensors"))
     table = given.folder / "table.csv"
     stems = [path.stem for path in bases]
-    often = [stems.index("Table"), stems.index("Pipeline")]
+    often = [stems.index(name) for name in ("Table", "Pipeline", "TablePipeline")]
     contents = [path.read_bytes() for path in bases]
     for path in bases:  # imports and compiled code come before the limits
         assert use(path) == "model", f"{path.name}: {use(path)}"
@@ -143,7 +152,7 @@ def main() -> None:
             commanded = number % given.commands_every == 0
             base = number * 7919 % len(bases)
             if number % 5 == 0:  # what has more parts than others
-                base = often[number // 5 % 2]
+                base = often[number // 5 % 3]
             name, content = mutate(contents[base], given.seed, number)
             path.write_bytes(content)
             print(f"{number} {name} {bases[base].name}", flush=True)

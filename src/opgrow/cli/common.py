@@ -136,9 +136,11 @@ def class_codes(values: np.ndarray, classes: np.ndarray, target: str) -> np.ndar
 
 def read_for(model: ModelFile, path: Path, header: bool | None, decimal: str | None) -> Table:
     """A table for a model: text where the model expects text, even if the file has digits only there."""
+    from opgrow.cli.pipelines import first_encoder
     from opgrow.rows.tables import read_table
 
-    text = [] if model.encoder is None else model.encoder.text_columns
+    encoder = model.encoder if model.pipeline is None else first_encoder(model.pipeline)
+    text = [] if encoder is None else encoder.text_columns
     return read_table(path, header=header, decimal=decimal, text=text)
 
 

@@ -128,6 +128,8 @@ class _Source:
         from opgrow.rows.tables import Table, TableEncoder, guess_task, read_table
         from opgrow.rows.tables.csv_files import as_numbers
         from opgrow.rows.tables.table import as_text
+        from opgrow.rows.tables.target_means import Target
+        from opgrow.rows.tables.wishes import check_single
 
         if self.path.is_dir():
             raise ValueError(f"{str(self.path)!r} is a folder: 'opgrow compare' takes a single file.")
@@ -140,7 +142,9 @@ class _Source:
         as_categories, numbers = column_names(table, self.text), column_names(table, self.numeric)
         y = target_values(column, task, name, name in as_categories)
         text = tuple(one for one in as_categories if one in inputs.columns)
-        encoder = TableEncoder(text=text, numeric=numbers).fit(inputs)  # complains of columns no model takes
+        encoder = TableEncoder(text=text, numeric=numbers)
+        encoder.learn(inputs, Target.of(y, task == "classification"))
+        check_single(encoder)  # complains of columns no model takes, as learning does
         changes = dict.fromkeys(numbers, as_numbers) | dict.fromkeys(text, as_text)
         columns = {
             one: changes[one](values) if one in changes else values for one, values in inputs.columns.items()

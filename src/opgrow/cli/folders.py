@@ -113,12 +113,13 @@ def model_inputs(model: ModelFile, folder: Path) -> Source:
 
     names = getattr(model.estimator, "feature_names_in_", None)
     parquet = any(folder.rglob("*.parquet"))
-    columns = names.tolist() if names is not None and model.encoder is None and parquet else None
+    as_it_is = model.encoder is None and model.pipeline is None
+    columns = names.tolist() if names is not None and as_it_is and parquet else None
     source = open_source(folder, None, columns)
 
     def chunk(number: int) -> tuple[np.ndarray]:
         x = source.read(number).x
-        if x.shape[1] == model.estimator.n_features_in_ and model.encoder is None:
+        if x.shape[1] == model.estimator.n_features_in_ and as_it_is:
             return (x,)
         table = Table.from_matrix(x, source.feature_names)
         return (model.estimator.network_rows(common.inputs(model, table)),)

@@ -78,7 +78,7 @@ def _print(path: Path, model: ModelFile) -> None:
 
     estimator, console = model.estimator, common.console()
     console.print(f"{path}: {type(estimator).__name__}, written by opgrow {model.library}", soft_wrap=True)
-    if model.pipeline is not None:
+    if model.pipeline is not None and len(model.pipeline.steps) > 1:
         steps = ", ".join(f"{name} ({_kind(step)})" for name, step in model.pipeline.steps[:-1])
         console.print(f"Behind the steps {steps}.", soft_wrap=True)
     console.print()

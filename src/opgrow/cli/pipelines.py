@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from opgrow.rows.tables import Table
+    from opgrow.rows.tables import Table, TableEncoder
 
-__all__ = ["pipeline_columns", "pipeline_inputs"]
+__all__ = ["first_encoder", "pipeline_columns", "pipeline_inputs"]
+
+
+def first_encoder(pipeline: Pipeline) -> TableEncoder | None:
+    """The table encoder that gets the columns of a pipeline first, and knows what they are."""
+    from opgrow.rows.tables import TableEncoder
+
+    first = pipeline.steps[0][1]
+    if len(pipeline.steps) == 1:
+        encoder: TableEncoder | None = first.table_
+        return encoder
+    return first if isinstance(first, TableEncoder) else None
 
 
 def pipeline_columns(pipeline: Pipeline) -> list[str] | None:
@@ -20,18 +31,21 @@ def pipeline_columns(pipeline: Pipeline) -> list[str] | None:
 
 def pipeline_inputs(pipeline: Pipeline, table: Table) -> Any:
     """What the last step takes: a table that has gone through the steps before it."""
-    from opgrow.rows.tables import TableEncoder
-
-    if len(pipeline.steps) > 1 and isinstance(pipeline.steps[0][1], TableEncoder):
-        made = pipeline[:-1].transform(table)
+    if first_encoder(pipeline) is not None:
+        made = _before(pipeline, table)
     elif pipeline_columns(pipeline) is not None:
-        made = pipeline[:-1].transform(_frame(pipeline, table))
+        made = _before(pipeline, _frame(pipeline, table))
     else:
         import numpy as np
 
         _check_number(pipeline, table)
-        made = pipeline[:-1].transform(np.column_stack(list(table.columns.values())))
+        made = _before(pipeline, np.column_stack(list(table.columns.values())))
     return made.toarray() if hasattr(made, "toarray") else made
+
+
+def _before(pipeline: Pipeline, x: Any) -> Any:
+    """Rows that have gone through all steps but the last."""
+    return pipeline[:-1].transform(x) if len(pipeline.steps) > 1 else x
 
 
 def _frame(pipeline: Pipeline, table: Table) -> Any:

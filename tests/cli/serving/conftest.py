@@ -18,6 +18,7 @@ from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
 from opgrow.cli.serving.limits import Limits
 from opgrow.cli.serving.model import ServedModel, served
 from opgrow.cli.serving.server import serve_model
+from opgrow.common.errors import TableWarning
 from opgrow.estimators.files import save
 from opgrow.rows.tables import TableEncoder
 
@@ -26,6 +27,16 @@ ROWS = {
     "size": [1.0, 2.0, None, 4.0] * 20,
     "colour <b>": ["red", "blue", "red", None] * 20,
     "code": ["1", "2", "3", "1"] * 20,
+}
+#: A row of everything that tables hold; the last column is the same in all rows, which training leaves out.
+MANY = {
+    "size": [0.1 if i % 3 else None for i in range(200)],
+    "kind": [("b", "a", None, "c")[i % 4] for i in range(200)],
+    "code": [f"0{i % 50}" for i in range(200)],
+    "day": [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" if i % 7 else None for i in range(200)],
+    "at": [f"{i % 24:02}:30" for i in range(200)],
+    "took": [f"{i % 5} days, {i % 24:02}:00:00" for i in range(200)],
+    "same": ["x"] * 200,
 }
 
 
@@ -86,14 +97,16 @@ def running(model: ServedModel, limits: Limits | None = None) -> Iterator[Runnin
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory) -> dict[str, Path]:
-    """Model files: classes of a table, numbers of a matrix, two targets with names."""
+    """Model files: classes and numbers of tables, numbers of a matrix, two targets."""
     folder = tmp_path_factory.mktemp("served")
-    paths = {name: folder / f"{name}.safetensors" for name in ("classes", "numbers", "targets")}
-    encoder = TableEncoder(text=("code",))
+    paths = {name: folder / f"{name}.safetensors" for name in ("classes", "many", "numbers", "targets")}
     labels = np.array(["no", "yes", "no", "maybe,so"] * 20)
-    model = HeMLGOPClassifier(**QUICK).fit(encoder.fit_transform(ROWS), labels)
-    save(model, paths["classes"], encoder, target="answer")
+    model = HeMLGOPClassifier(**QUICK, table=TableEncoder(text=("code",))).fit(ROWS, labels)
+    save(model, paths["classes"], target="answer")
     x = np.random.default_rng(0).normal(size=(200, 3))
+    with pytest.warns(TableWarning, match="'same' is left out"):
+        model = HeMLGOPRegressor(**QUICK, table=TableEncoder(text=("code",))).fit(MANY, x[:, 0])
+    save(model, paths["many"], target="answer")
     HeMLGOPRegressor(**QUICK).fit(x, x[:, 0] + x[:, 1]).save(paths["numbers"])
     HeMLGOPRegressor(**QUICK).fit(x, x[:, :2]).save(paths["targets"])
     return paths

@@ -14,8 +14,9 @@ import pytest
 
 import opgrow
 from opgrow.cli.serving.limits import Limits
+from tests.cli.commands import run
 
-from .conftest import ROWS, running
+from .conftest import MANY, ROWS, running
 
 ROW = {"size": 1, "colour <b>": "red", "code": "1"}
 
@@ -105,6 +106,35 @@ def test_large_requests_are_predicted_in_pieces(numbers, files, monkeypatch):
     assert (
         numbers.ask(body=x.tolist()).json["predictions"] == opgrow.load(files["numbers"]).predict(x).tolist()
     )
+
+
+@pytest.mark.parametrize("piece", [None, 30])
+def test_answers_are_byte_for_byte_those_of_predict(models, files, tmp_path, monkeypatch, piece):
+    """Categories by the means of the target, dates, gaps, what training never saw, and a column left out."""
+    columns = {name: [*values[:99], *changed] for (name, values), changed in zip(
+        MANY.items(),
+        [(1 / 3, None), ("new", None), ("51", "0"), ("soon", "31.12.2031 12:00"),
+         (None, "7:15"), ("36:30", None), ("y", None)],
+        strict=True,
+    )}  # fmt: skip
+    lines = [[("" if v is None else v) for v in row] for row in zip(*columns.values(), strict=True)]
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([list(columns), *lines])
+    rows = (tmp_path / "rows.csv").read_bytes()
+    predicted = run("predict", files["many"], tmp_path / "rows.csv", "--interval", "0.8")
+    if piece is not None:
+        monkeypatch.setattr("opgrow.cli.serving.model._PIECE", piece)
+    with running(models["many"]) as server:
+        where, form = "/predict?interval=0.8", {"Accept": "text/csv"}
+        assert server.ask(where, rows, Content_Type="text/csv", **form).body.decode() == predicted.stdout
+        assert server.ask(where, {"columns": columns}, **form).body.decode() == predicted.stdout
+        notes = server.ask(body={"columns": columns}).json["notes"]
+        if piece is None:
+            assert predicted.stderr.split("note: ")[1:] == [f"{note}\n" for note in notes]
+        del columns["same"]  # which the network does not see
+        assert server.ask(where, {"columns": columns}, **form).body.decode() == predicted.stdout
+        del columns["day"]
+        assert "lacks 'day'" in server.ask(where, {"columns": columns}, **form).json["error"]
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,29 @@ def test_steps_on_frames_come_back(tmp_path, step):
     assert list(loaded.feature_names_in_) == list(FRAME.columns)
 
 
+@pytest.mark.parametrize("first", [TableEncoder(), None], ids=["encoder", "nothing"])
+def test_dates_many_categories_and_marked_gaps_come_back(tmp_path, first):
+    """Whether a step of the pipeline or its last step encodes them."""
+    x = FRAME.assign(
+        size=np.where(np.arange(N) % 4 == 0, np.nan, X[:, 0]),
+        day=pd.date_range("2024-01-31", periods=N, freq="9D"),
+        street=[f"street {i % 40}" for i in range(N)],
+    )
+    pipeline = fitted(*[] if first is None else [first], x=x)
+    loaded = back(pipeline, tmp_path)
+    names = list(pipeline[0].get_feature_names_out() if first else pipeline[-1].input_names)
+    assert {"size=<missing>", "day: days", "street: share of 1"} <= set(names)
+    new = x.assign(street="new", day="2031-12-31", size=np.nan)
+    for rows in (x, x[x.columns[::-1]], new):
+        np.testing.assert_array_equal(loaded.predict_proba(rows), pipeline.predict_proba(rows))
+
+
+def test_an_estimator_encodes_gaps_that_steps_leave(tmp_path):
+    pipeline = fitted(StandardScaler(), x=GAPS)
+    assert pipeline[-1].table_ is not None
+    np.testing.assert_array_equal(back(pipeline, tmp_path).predict_proba(GAPS), pipeline.predict_proba(GAPS))
+
+
 def test_what_is_unknown_is_treated_as_before(tmp_path):
     pipeline = fitted(ON_FRAMES[0], x=FRAME)
     loaded = back(pipeline, tmp_path)

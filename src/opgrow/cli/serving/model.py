@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from opgrow.cli import common
-from opgrow.cli.pipelines import pipeline_columns, pipeline_inputs
+from opgrow.cli.pipelines import first_encoder, pipeline_columns, pipeline_inputs
 from opgrow.cli.serving.answers import Answer
 from opgrow.cli.serving.limits import Refused
 from opgrow.cli.serving.notes import heard
@@ -23,6 +23,7 @@ from opgrow.estimators.files import ModelFile, read
 from opgrow.rows.tables import Table, TableEncoder
 from opgrow.rows.tables.categories import TextColumn
 from opgrow.rows.tables.columns import NumberColumn
+from opgrow.rows.tables.date_columns import DateColumn
 from opgrow.rows.tables.table import listed
 from opgrow.rows.tables.target_means import TargetColumn
 
@@ -38,11 +39,13 @@ class Column:
 
     Attributes
     ----------
-    kind : "number", "text", or "any" for dates, unused columns, and where the steps of a pipeline decide
+    kind : "number", "text", "date", "time", "duration", or "any" where the steps of a pipeline decide and for
+        columns that are not used
     gaps : whether a value may be missing
     categories : texts that were seen in training; others are accepted, too
     example : a value that the model takes
     also_text : for numbers: whether text counts as missing
+    used : whether predictions depend on it; a table may lack it otherwise
     """
 
     name: str
@@ -51,6 +54,7 @@ class Column:
     example: Any
     categories: tuple[str, ...] = ()
     also_text: bool = False
+    used: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,15 +90,17 @@ class ServedModel:
     def checked(self, table: Table) -> Table:
         """The columns of the model, in its order; refuses tables with others."""
         names = [column.name for column in self.columns]
-        absent = [name for name in names if name not in table.columns]
+        absent = [column.name for column in self.columns if column.name not in table.columns and column.used]
         if absent:
             raise Refused(422, f"The request lacks {listed(absent)}: the model takes {listed(names, 20)}.")
         others = [name for name in table.names if name not in {*names, self.target}]
         if others:
             raise Refused(422, f"The model has no column {listed(others)}: it takes {listed(names, 20)}.")
+        nothing = np.full(table.n_rows, None, dtype=object)
+        columns = {name: table.columns.get(name, nothing) for name in names}
         for column in self.columns:
-            _check(column, table.columns[column.name])
-        return table.select(names)
+            _check(column, columns[column.name])
+        return Table(columns)
 
     def predict(self, table: Table, interval: float | None = None) -> Answer:
         """Predictions for the rows of a table that was `checked`."""
@@ -106,7 +112,8 @@ class ServedModel:
         return Answer(predictions, self.classes, probabilities, low, high, interval, notes)
 
     def _pieces(self, table: Table) -> Iterator[Table]:
-        size = max(1, _PIECE // max(1, self.estimator.network_.n_inputs))
+        # Text and dates become several inputs each, and steps of a pipeline may make fewer of more columns.
+        size = max(1, _PIECE // max(len(self.columns), self.estimator.network_.n_inputs))
         for start in range(0, table.n_rows, size):
             yield Table({name: values[start : start + size] for name, values in table.columns.items()})
 
@@ -150,24 +157,25 @@ def _inputs(file: ModelFile, table: Table) -> Any:
 
 
 def _encoded_columns(encoder: TableEncoder) -> tuple[Column, ...]:
-    columns = []
-    for column in encoder.columns_:
-        if isinstance(column, NumberColumn):
-            number = _short(column.median)
-            columns.append(Column(column.name, "number", True, number, also_text=column.text_is_missing))
-        elif isinstance(column, TextColumn | TargetColumn):
-            first = next(iter(column.categories), "")
-            columns.append(Column(column.name, "text", True, first, column.categories))
-        else:  # dates, of which there are many forms, and columns that are left out
-            columns.append(Column(column.name, "any", True, None))
-    return tuple(columns)
+    return tuple(map(_encoded_column, encoder.columns_))
+
+
+def _encoded_column(column: Any) -> Column:
+    if isinstance(column, NumberColumn):
+        return Column(column.name, "number", True, _short(column.median), also_text=column.text_is_missing)
+    if isinstance(column, TextColumn | TargetColumn):
+        first = next(iter(column.categories), "")
+        return Column(column.name, "text", True, first, column.categories)
+    if isinstance(column, DateColumn):
+        return Column(column.name, column.form, True, column.example())
+    return Column(column.name, "any", True, None, used=False)
 
 
 def _pipeline_columns(pipeline: Pipeline) -> tuple[Column, ...]:
     """The columns of a pipeline, whose steps decide which values they take."""
-    first = pipeline.steps[0][1]
-    if isinstance(first, TableEncoder):
-        return _encoded_columns(first)
+    encoder = first_encoder(pipeline)
+    if encoder is not None:
+        return _encoded_columns(encoder)
     names = pipeline_columns(pipeline) or [f"x{i}" for i in range(int(pipeline.n_features_in_))]
     return tuple(Column(name, "any", True, None) for name in names)
 

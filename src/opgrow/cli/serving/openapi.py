@@ -13,6 +13,12 @@ __all__ = ["example_row", "openapi"]
 
 #: Categories that a description lists at most.
 _MAX_LISTED = 100
+#: What is said of columns of time, by their kinds; other text counts as missing.
+_TIMES = {
+    "date": "A date, perhaps with a time, in ISO 8601 or as the training rows had it.",
+    "time": "A time of day.",
+    "duration": "A duration, such as '1 day, 12:30:00' or '36:30'.",
+}
 
 
 def openapi(model: ServedModel, limits: Limits) -> dict[str, Any]:
@@ -102,6 +108,7 @@ def _predict(model: ServedModel, limits: Limits) -> dict[str, Any]:
 
 def _value(column: Column) -> dict[str, Any]:
     kinds = ["number", "boolean"] if column.kind == "number" else ["string", "number", "boolean"]
+    kinds = ["string"] if column.kind in _TIMES else kinds
     kinds += ["string"] if column.also_text else []
     schema: dict[str, Any] = {
         "type": [*kinds, "null"] if column.gaps else kinds,
@@ -111,13 +118,17 @@ def _value(column: Column) -> dict[str, Any]:
         shown = ", ".join(map(repr, column.categories[:_MAX_LISTED]))
         more = ", ..." if len(column.categories) > _MAX_LISTED else ""
         schema["description"] = f"Known categories: {shown}{more}."
+    if column.kind in _TIMES:
+        schema["description"] = _TIMES[column.kind]
+    if not column.used:
+        schema["description"] = "Not used by the model."
     return schema
 
 
 def _row(columns: tuple[Column, ...]) -> dict[str, Any]:
     return {
         "type": "object",
-        "required": [column.name for column in columns],
+        "required": [column.name for column in columns if column.used],
         "properties": {column.name: _value(column) for column in columns},
     }
 
@@ -132,11 +143,12 @@ def _request(model: ServedModel) -> dict[str, Any]:
         }
 
     lists = {column.name: {"type": "array", "items": _value(column)} for column in model.columns}
+    used = [column.name for column in model.columns if column.used]
     matrix = {"type": "array", "prefixItems": [_value(column) for column in model.columns], "items": False}
     return {
         "oneOf": [
             one("rows", {"type": "array", "items": {"$ref": "#/components/schemas/Row"}}),
-            one("columns", {"type": "object", "required": list(lists), "properties": lists}),
+            one("columns", {"type": "object", "required": used, "properties": lists}),
             one("matrix", {"type": "array", "items": matrix}),
         ]
     }

@@ -108,8 +108,12 @@ def _kind(column: Column) -> str:
     gaps = "may be missing" if column.gaps else "never missing"
     if column.kind == "number":
         return f"number, {gaps}" + ("; text counts as missing" if column.also_text else "")
+    if not column.used:
+        return "not used"
     if column.kind == "any":
         return "number or text"
+    if column.kind in ("date", "time", "duration"):
+        return f"{column.kind}, {gaps}; other text counts as missing"
     return f"text, {gaps}" + (f": {_listed(list(column.categories))}" if column.categories else "")
 
 

@@ -72,8 +72,8 @@ class ModelFile:
 
     @property
     def encoder(self) -> TableEncoder | None:
-        """What turns a table into the estimator's inputs, if it was fitted on one."""
-        return self.estimator.table_
+        """What turns a table into the network's inputs, if the estimator was fitted on one without steps."""
+        return self.estimator.table_ if self.pipeline is None else None
 
 
 def save(
@@ -256,8 +256,6 @@ def _read(path: Path) -> ModelFile:
     tensors = [tensor for tensor in tensors if not tensor[0].startswith(STEP_TENSORS)]
     check_tensors(data, {name: (dtype, list(shape)) for name, dtype, shape, _ in tensors})
     estimator = restore(data, {tensor[0]: _array(tensor) for tensor in tensors})
-    if estimator.table_ is not None and data.get("pipeline") is not None:
-        raise ValueError("it has a table encoder beside a pipeline, whose steps make the inputs")
     pipeline = _pipeline(data.get("pipeline"), steps, estimator)
     return ModelFile(estimator, data.get("target"), str(data.get("library")), pipeline)
 

@@ -107,6 +107,19 @@ class DateColumn:
             )
         return remarks
 
+    def example(self) -> str:
+        """A text in the middle of those of the fit, in a form that every such column is read from."""
+        seconds = (self.origin + self.median) * UNITS[self.form]
+        # A file may say anything; these are years 68 to 9892.
+        days, clock = divmod(round(min(max(seconds, -6e10), 2.5e11)), DAY)
+        text = f"{clock // 3600:02}:{clock % 3600 // 60:02}:{clock % 60:02}"
+        if self.form == "time":
+            return text
+        if self.form == "duration":
+            return f"{days} days, {text}"
+        date = str(np.datetime64("1970-01-01") + np.timedelta64(days, "D"))
+        return f"{date} {text}" if "day" in self.parts else date
+
     def describe(self) -> str:
         """What is done with the column."""
         words = [f"{self.form}: {_UNIT_NAMES[self.form]} as a number"]

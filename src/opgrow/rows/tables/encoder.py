@@ -17,16 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from opgrow.rows.tables.categories import TextColumn
 from opgrow.rows.tables.checks import require
 from opgrow.rows.tables.columns import Column, DroppedColumn, NumberColumn
+from opgrow.rows.tables.descriptions import columns_from, description_of, parameters_from, wishes_of
 from opgrow.rows.tables.facts import PYTHON, ColumnFacts, column_lines
-from opgrow.rows.tables.learning import Wishes, column_from_dict, learned
+from opgrow.rows.tables.learning import Wishes, learned
 from opgrow.rows.tables.table import Table, listed
 from opgrow.rows.tables.target_means import Target, TargetColumn
-from opgrow.rows.tables.wishes import check_choices, check_names_of, check_single, is_new, warn
+from opgrow.rows.tables.wishes import check_choices, check_names_of, check_single, warn
 
 __all__ = ["TableEncoder"]
-
-#: Version 1 knew numbers and one-hot categories alone, and is still written where nothing else is there.
-FORMAT = 2
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -281,17 +279,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             What `from_dict` reads.
         """
         check_is_fitted(self)
-        columns = [column.to_dict() for column in self.columns_]
-        named = {"text": list(self.text), "numeric": list(self.numeric)}
-        chosen = (self.many, self.gaps)
-        old = chosen == ("pool", "fill") and not any(map(is_new, columns))
-        return {
-            "format": 1 if old else FORMAT,
-            "max_categories": int(self.max_categories),
-            **{key: names for key, names in named.items() if names},
-            **({} if old else {"many": self.many, "gaps": self.gaps}),
-            "columns": columns,
-        }
+        return description_of(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -308,11 +296,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             A fitted encoder.
         """
         encoder = cls.wished(data)
-        columns = data.get("columns")
-        require(isinstance(columns, list) and len(columns) > 0, "'columns' must be a list of columns")
-        encoder._set_columns([column_from_dict(column) for column in columns])
-        names = list(encoder.feature_names_in_)
-        require(len(set(names)) == len(names), "two columns share a name")
+        encoder._set_columns(columns_from(data))
         return encoder
 
     @classmethod
@@ -334,23 +318,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def wishes(self) -> dict[str, Any]:
         """Write the parameters as plain data, ready for JSON."""
-        check_choices(self)
-        chosen = {"max_categories": int(self.max_categories), "many": self.many, "gaps": self.gaps}
-        return {"format": FORMAT, **chosen, "text": list(self.text), "numeric": list(self.numeric)}
+        return wishes_of(self)
 
     @classmethod
     def wished(cls, data: Any) -> Self:
         """Make an encoder with the parameters of a description, which is checked."""
-        require(isinstance(data, dict), f"expected a dictionary, got {type(data).__name__}")
-        version = data.get("format")
-        known = type(version) is int and 1 <= version <= FORMAT
-        require(known, f"format {version!r} is not known, expected 1 to {FORMAT}")
-        chosen = {key: data.get(key, []) for key in ("text", "numeric")}
-        for key, names in chosen.items():
-            texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-            require(texts, f"{key!r} must be a list of names, got {names!r}")
-        encoder = cls(data.get("max_categories"), tuple(chosen["text"]), tuple(chosen["numeric"]))
-        encoder.many, encoder.gaps = data.get("many", "pool"), data.get("gaps", "fill")
+        encoder = cls(**parameters_from(data))
         try:
             check_choices(encoder)
         except ValueError as error:
