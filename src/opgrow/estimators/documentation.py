@@ -57,8 +57,8 @@ PARAMETERS = {
         What ranks the candidates: leave-one-out or generalised cross-validated squared error, squared
         training error, or accuracy (on validation data if there is some).""",
     "tune_perceptron": """"auto" or bool
-        Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, and
-        the better one kept. "auto" does so for more than 16 inputs.""",
+        Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, which
+        is then kept only if its score is better by 1 %. "auto" does so in layers of more than 16 inputs.""",
     "criterion": """{"auto", "accuracy", "brier", "loss"}
         What decides growth; "loss" is that of the tuning, or the squared error where nothing is tuned.
         "auto" is "brier" for classification and "loss" for regression.""",
@@ -74,8 +74,8 @@ PARAMETERS = {
         Epochs without a better score after which a learning rate gives way to the next one; None never
         cuts the schedule short.""",
     "batch_size": """"auto" or int
-        "auto" is 32 up to 16,000 training rows, then the power of 2 below a 64th of them, at most 512; in
-        `opgrow.distributed.fit` always that, but from 256 to 4,096.""",
+        "auto" is the power of 2 below a 64th of the training rows, from 32 to 512; in
+        `opgrow.distributed.fit` from 256 to 4,096.""",
     "dropout": """float or sequence of float
         Dropout on hidden features; from several values the first block chooses.""",
     "input_dropout": "float",

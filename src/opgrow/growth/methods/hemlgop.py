@@ -285,6 +285,8 @@ def _fold_norm(block: Block, head: Linear) -> None:
 def _is_worth_more(winner: _Grown, rival: _Grown) -> bool:
     """Whether a winner is so much better than a tuned rival that it is worth its time."""
     ours, other = winner.result.best, rival.result.best
+    if not other.finite:  # nothing improves on what has no value
+        return True
     return ours.better_than(other) and not ours.improvement_over(other) < _WORTH
 
 
