@@ -48,17 +48,9 @@ def compare(
     ] = None,
     jobs: Annotated[int, typer.Option(help="Fits at a time, each on one core; -1 for all cores.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the folds.")] = 0,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to take as categories, although they hold numbers.", metavar="NAMES"),
-    ] = None,
-    numeric: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to take as numbers; whatever is no number is missing.", metavar="NAMES"),
-    ] = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    numeric: options.Numeric = None,
     header: options.Header = None,
     decimal: options.Decimal = None,
     as_json: options.TablesJson = False,

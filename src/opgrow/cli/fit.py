@@ -53,20 +53,9 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "model.safetensors"
     ),
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to take as categories, although they hold numbers.", metavar="NAMES"),
-    ] = None,
-    numeric: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns to take as numbers, although they hold text; whatever is no number is missing.",
-            metavar="NAMES",
-        ),
-    ] = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    numeric: options.Numeric = None,
     max_categories: Annotated[
         int | None,
         typer.Option(

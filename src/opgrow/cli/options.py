@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Decimal", "Header", "Json", "Model", "ResultJson", "TablesJson", "Target", "Threads"]
+__all__ = [
+    "Decimal",
+    "Drop",
+    "Header",
+    "Json",
+    "Model",
+    "Numeric",
+    "ResultJson",
+    "TablesJson",
+    "Target",
+    "Text",
+    "Threads",
+]
 
 Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
 Target = Annotated[
@@ -26,6 +38,20 @@ Header = Annotated[
 Decimal = Annotated[
     str | None,
     typer.Option(help="Decimal mark of a CSV file: . or , (default: as it is written).", metavar="MARK"),
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to take as categories, although they hold numbers.", metavar="NAMES"),
+]
+Numeric = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to take as numbers, although they hold text; whatever is no number is missing.",
+        metavar="NAMES",
+    ),
 ]
 Threads = Annotated[
     int | None,
