@@ -18,13 +18,13 @@ from opgrow.rows.tables.table import as_text
 
 __all__ = ["PERIODS", "DateColumn"]
 
+#: Digits of sines and cosines that are kept: the last ones differ between processors.
+_DIGITS = 9
 #: Days after which something comes round again.
 PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 #: Seconds of the unit in which time is counted.
 UNITS: dict[Form, int] = {"date": DAY, "time": 3600, "duration": 3600}
 _UNIT_NAMES: dict[Form, str] = {"date": "days", "time": "hours", "duration": "hours"}
-#: Digits of sines and cosines that are kept: the last ones differ between processors.
-_DIGITS = 9
 
 
 @dataclass(frozen=True)

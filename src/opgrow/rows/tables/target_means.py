@@ -21,9 +21,9 @@ from opgrow.rows.tables.tasks import guess_task
 
 __all__ = ["MAX_LISTED", "Target", "TargetColumn"]
 
+_FOLDS = 5
 #: Categories that are kept at most, the most frequent ones, and columns of the target.
 MAX_LISTED, MAX_MEANS = 10_000, 10
-_FOLDS = 5
 
 
 @dataclass(frozen=True)
