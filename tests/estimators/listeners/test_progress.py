@@ -82,14 +82,19 @@ def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""
-    assert len(lines) == len(estimator.history_) + 1
+    assert len(lines) == len(estimator.history_) + 2
     for line, done in zip(lines, estimator.history_, strict=False):
         assert line.startswith("accepted" if done.accepted else "rejected")
         assert f"brier {done.score.value:.4g}" in line
         assert f"{done.n_parameters:,} parameters" in line
         assert str(done.operator_set or "") in line
-    assert lines[-1].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
-    assert f"parameters, validation brier {estimator.history_[-1].score.value:.4g}, " in lines[-1]
+        assert " s so far" in line
+    score = f"{estimator.history_[-1].score.value:.4g}"
+    assert lines[-2].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
+    assert f"parameters, validation brier {score}, " in lines[-2]
+    assert lines[-1].startswith(f"done: {estimator.network_.topology()}, ")
+    assert " parameters, brier 0." in lines[-1]
+    assert " on held-out rows, " in lines[-1]
     HeMLGOPClassifier(verbose=0, **QUICK).fit(*CLASSES)
     assert capfd.readouterr() == ("", "")
 
