@@ -21,6 +21,7 @@ from sklearn.datasets import load_iris
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.estimators.listeners import broadcast
 from opgrow.estimators.listeners.progress import Progress, growth_table
+from opgrow.estimators.listeners.time_left import FitClock
 from opgrow.growth.events import EpochFinished, Event, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
 from opgrow.training.schedule import Epoch
 from opgrow.training.scores import Score
@@ -97,6 +98,27 @@ def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
     assert " on held-out rows, " in lines[-1]
     HeMLGOPClassifier(verbose=0, **QUICK).fit(*CLASSES)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_says_what_is_under_way_in_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opgrow.estimators.listeners.progress.SILENT_SECONDS", 0.0)
+    file = io.StringIO()
+    events = [STARTED, PhaseStarted("tune", 1, 2, 100, LONGEST)]
+    events.append(EpochFinished("tune", 1, 2, Epoch(3, 0.01, 1.0, Score(0.3, 1.0))))
+    with Progress(console=Console(file=file)) as progress:
+        for event in events:
+            broadcast(event, [progress])
+    assert f"under way  HeMLGOP  layer 1 block 2  tune  {LONGEST}  3/100 epochs  " in file.getvalue()
+
+
+def test_time_left_is_an_estimate_a_bound_or_nothing() -> None:
+    assert FitClock(1).left(10.0) == ""
+    assert FitClock(5, began=2, ended=0).left(10.0) == ""
+    assert FitClock(5, began=3, ended=1).left(10.0) == "about 15 s left"
+    assert FitClock(5, student=True, began=3, ended=1).left(10.0) == "about 15 s left before the student"
+    assert FitClock(1, max_seconds=100).left(30.0) == "at most 1 min 10 s left"
+    assert FitClock(5, max_seconds=12, began=3, ended=1).left(10.0) == "at most 2 s left"
+    assert FitClock(5, began=5, ended=5).left(10.0) == ""
 
 
 def test_a_pipe_has_no_cursor_even_where_colours_are_forced(

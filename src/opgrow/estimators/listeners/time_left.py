@@ -52,18 +52,26 @@ class FitClock:
             done = self.ended + (self.began - self.ended) / 2
             estimate = elapsed / done * (self.n_networks - done)
         bound = None if self.max_seconds is None else max(self.max_seconds - elapsed, 0.0)
-        if estimate is not None and (bound is None or estimate < bound):
+        if estimate is not None and estimate >= 0.5 and (bound is None or estimate < bound):
             return f"about {duration(estimate)} left" + (" before the student" if self.student else "")
         return "" if bound is None else f"at most {duration(bound)} left"
 
     def words(self) -> str:
         """Elapsed time and, where it can be told, the time that is left."""
         elapsed = self.elapsed
-        return ", ".join(filter(None, (f"{duration(elapsed)} so far", self.left(elapsed))))
+        return ", ".join(
+            filter(
+                None,
+                (
+                    f"{elapsed:.1f} s so far" if elapsed < 10 else f"{duration(elapsed)} so far",
+                    self.left(elapsed),
+                ),
+            )
+        )
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: '7 s', '2 min 05 s', '1 h 02 min'.
+    """Seconds for people: minutes and hours where there are any.
 
     Examples
     --------
