@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,17 @@ from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.estimators.listeners import broadcast
 from opgrow.estimators.listeners.progress import Progress, growth_table
 from opgrow.estimators.listeners.time_left import FitClock
-from opgrow.growth.events import EpochFinished, Event, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from opgrow.growth.events import (
+    EpochFinished,
+    Event,
+    FitFinished,
+    FitStarted,
+    GrowthFinished,
+    GrowthStarted,
+    GrowthStep,
+    PhaseStarted,
+    StepFinished,
+)
 from opgrow.training.schedule import Epoch
 from opgrow.training.scores import Score
 
@@ -109,6 +120,21 @@ def test_a_log_says_what_is_under_way_in_a_long_step(monkeypatch: pytest.MonkeyP
         for event in events:
             broadcast(event, [progress])
     assert f"under way  HeMLGOP  layer 1 block 2  tune  {LONGEST}  3/100 epochs  " in file.getvalue()
+
+
+def test_networks_side_by_side_are_all_shown_whichever_begins_first() -> None:
+    file = io.StringIO()
+    started = [replace(STARTED, member=member, n_members=2) for member in (2, 1)]
+    events: list[Any] = [FitStarted("HeMLGOPClassifier", {}, 2), *started]
+    network = HeMLGOPClassifier(**QUICK).fit(*CLASSES).network_
+    for member in (2, 1):
+        events += [StepFinished(step(member=member)), GrowthFinished(network, Score(0.1, 1.0), 1.0, member)]
+    events.append(FitFinished(network, 2.0, Score(0.2, 1.0)))
+    with Progress(console=Console(file=file, width=200)) as progress:
+        for event in events:
+            broadcast(event, [progress])
+    lines = file.getvalue().splitlines()
+    assert [line[:9] for line in lines] == ["network 2", "HeMLGOP 2", "network 1", "HeMLGOP 1", "done: the"]
 
 
 def test_time_left_is_an_estimate_a_bound_or_nothing() -> None:

@@ -35,7 +35,7 @@ from ...growth.events import (
 from ...growth.step_table import STEP_COLUMNS, left_out, percentage, short_number, step_cells
 from ...training.scores import Score
 from .base import Callback
-from .time_left import FitClock
+from .time_left import FitClock, duration
 
 __all__ = ["Progress", "growth_table"]
 
@@ -89,6 +89,7 @@ class Progress(Callback):
 
     def on_fit_start(self, event: FitStarted) -> None:
         """Start the clock."""
+        self.close()
         self._clock = FitClock.of(event)
 
     def on_growth_start(self, event: GrowthStarted) -> None:
@@ -96,7 +97,8 @@ class Progress(Callback):
         self._criterion = event.criterion
         if self._clock is not None:
             self._clock.began += 1
-        if self._display is not None and self._display.expects(event):
+        # Networks that grow side by side begin in any order, so that only the end of the fit ends its display.
+        if self._display is not None and (self._clock is not None or self._display.expects(event)):
             return
         self.close()
         console = self._a_console()
@@ -135,7 +137,7 @@ class Progress(Callback):
             self._clock.ended += 1
         if self._display is not None:
             self._display.conclude(event)
-            if self._display.n_unfinished:
+            if self._clock is not None or self._display.n_unfinished:
                 return
         self.close()
 
@@ -238,7 +240,7 @@ class _Display:
         network, name = event.network, self.started.method
         if self.started.n_members > 1:
             name = f"{name} {event.member} of {self.started.n_members}"
-        left = self.clock.left(self.clock.elapsed) if self.n_unfinished else ""
+        left = self.clock.left(self.clock.elapsed)
         self.say(
             Text(
                 f"{name} grew {network.topology()}: {network.n_parameters():,} parameters, "
@@ -269,7 +271,8 @@ class _Display:
 
     def render(self) -> RenderableType:
         """Two rows: what is being done, and how far it is; called by the thread that draws."""
-        phase, standing = self.phase, [self.clock.words()]
+        phase, elapsed = self.phase, self.clock.elapsed
+        standing = [duration(elapsed)]
         if self.n_parameters:
             standing.append(f"{self.n_parameters:,} parameters")
         if self.best is not None:
@@ -283,6 +286,8 @@ class _Display:
             cells.append(Text(f"{self.how_far()} "))
         below.add_row(*cells, Text("  ".join(reversed(standing)), "cyan", no_wrap=True))
         rows.add_row("", below)
+        if left := self.clock.left(elapsed):
+            rows.add_row("", Text(left, "cyan", no_wrap=True))
         return rows
 
 

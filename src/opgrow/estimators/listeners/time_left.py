@@ -32,12 +32,14 @@ class FitClock:
     started: float = field(default_factory=time.perf_counter)
     began: int = 0
     ended: int = 0
+    resumed: bool = False
 
     @classmethod
     def of(cls, event: FitStarted) -> FitClock:
         """The clock of a fit; what went before a checkpoint counts."""
         budget = event.parameters.get("max_seconds")
-        return cls(event.n_networks, event.student, budget, time.perf_counter() - event.seconds)
+        started = time.perf_counter() - event.seconds
+        return cls(event.n_networks, event.student, budget, started, resumed=event.seconds > 0)
 
     @property
     def elapsed(self) -> float:
@@ -47,7 +49,7 @@ class FitClock:
     def left(self, elapsed: float) -> str:
         """What can be said of the time that is left; empty if nothing honest can be."""
         estimate = None
-        if 0 < self.ended < self.n_networks:
+        if 0 < self.ended < self.n_networks and not self.resumed:  # of earlier runs, nothing is counted
             # Networks under way are taken to be halfway.
             done = self.ended + (self.began - self.ended) / 2
             estimate = elapsed / done * (self.n_networks - done)
