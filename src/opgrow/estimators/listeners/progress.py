@@ -97,7 +97,7 @@ class Progress(Callback):
         self._criterion = event.criterion
         if self._clock is not None:
             self._clock.began += 1
-        # Networks that grow side by side begin in any order, so that only the end of the fit ends its display.
+        # Networks that grow side by side begin in any order: only the end of the fit ends its display.
         if self._display is not None and (self._clock is not None or self._display.expects(event)):
             return
         self.close()
