@@ -108,6 +108,10 @@ class Page:
                 if name.rpartition(".")[2] not in words:
                     yield name
 
+    def needs_data(self) -> bool:
+        """Whether its code reads tables from the folder in the environment variable OPGROW_DATA."""
+        return any("OPGROW_DATA" in block.code for block in self.blocks() if block.language == "python")
+
     def run(self, block: Block) -> str:
         """Run a block in the working folder; what it printed. Commands come before their output."""
         if block.language == "python":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -52,6 +53,10 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, clean_registry):
     """All blocks of a page in order, in one namespace and one folder."""
     monkeypatch.chdir(tmp_path)
     opened = blocks.Page(page)
+    if opened.needs_data() and not os.environ.get("OPGROW_DATA"):
+        pytest.skip(
+            f"{page.name} needs a folder with data sets: name it in the environment variable OPGROW_DATA"
+        )
     for block in opened.blocks():
         if block.not_run is None:
             try:

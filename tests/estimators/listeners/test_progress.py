@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,18 @@ from sklearn.datasets import load_iris
 from opgrow import Callback, HeMLGOPClassifier, OperatorSet
 from opgrow.estimators.listeners import broadcast
 from opgrow.estimators.listeners.progress import Progress, growth_table
-from opgrow.growth.events import EpochFinished, Event, GrowthStarted, GrowthStep, PhaseStarted, StepFinished
+from opgrow.estimators.listeners.time_left import FitClock
+from opgrow.growth.events import (
+    EpochFinished,
+    Event,
+    FitFinished,
+    FitStarted,
+    GrowthFinished,
+    GrowthStarted,
+    GrowthStep,
+    PhaseStarted,
+    StepFinished,
+)
 from opgrow.training.schedule import Epoch
 from opgrow.training.scores import Score
 
@@ -82,16 +94,57 @@ def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""
-    assert len(lines) == len(estimator.history_) + 1
+    assert len(lines) == len(estimator.history_) + 2
     for line, done in zip(lines, estimator.history_, strict=False):
         assert line.startswith("accepted" if done.accepted else "rejected")
         assert f"brier {done.score.value:.4g}" in line
         assert f"{done.n_parameters:,} parameters" in line
         assert str(done.operator_set or "") in line
-    assert lines[-1].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
-    assert f"parameters, validation brier {estimator.history_[-1].score.value:.4g}, " in lines[-1]
+        assert " s so far" in line
+    score = f"{estimator.history_[-1].score.value:.4g}"
+    assert lines[-2].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
+    assert f"parameters, validation brier {score}, " in lines[-2]
+    assert lines[-1].startswith(f"done: {estimator.network_.topology()}, ")
+    assert " parameters, brier 0." in lines[-1]
+    assert " on held-out rows, " in lines[-1]
     HeMLGOPClassifier(verbose=0, **QUICK).fit(*CLASSES)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_says_what_is_under_way_in_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opgrow.estimators.listeners.progress.SILENT_SECONDS", 0.0)
+    file = io.StringIO()
+    events = [STARTED, PhaseStarted("tune", 1, 2, 100, LONGEST)]
+    events.append(EpochFinished("tune", 1, 2, Epoch(3, 0.01, 1.0, Score(0.3, 1.0))))
+    with Progress(console=Console(file=file)) as progress:
+        for event in events:
+            broadcast(event, [progress])
+    assert f"under way  HeMLGOP  layer 1 block 2  tune  {LONGEST}  3/100 epochs  " in file.getvalue()
+
+
+def test_networks_side_by_side_are_all_shown_whichever_begins_first() -> None:
+    file = io.StringIO()
+    started = [replace(STARTED, member=member, n_members=2) for member in (2, 1)]
+    events: list[Any] = [FitStarted("HeMLGOPClassifier", {}, 2), *started]
+    network = HeMLGOPClassifier(**QUICK).fit(*CLASSES).network_
+    for member in (2, 1):
+        events += [StepFinished(step(member=member)), GrowthFinished(network, Score(0.1, 1.0), 1.0, member)]
+    events.append(FitFinished(network, 2.0, Score(0.2, 1.0)))
+    with Progress(console=Console(file=file, width=200)) as progress:
+        for event in events:
+            broadcast(event, [progress])
+    lines = file.getvalue().splitlines()
+    assert [line[:9] for line in lines] == ["network 2", "HeMLGOP 2", "network 1", "HeMLGOP 1", "done: the"]
+
+
+def test_time_left_is_an_estimate_a_bound_or_nothing() -> None:
+    assert FitClock(1).left(10.0) == ""
+    assert FitClock(5, began=2, ended=0).left(10.0) == ""
+    assert FitClock(5, began=3, ended=1).left(10.0) == "about 15 s left"
+    assert FitClock(5, student=True, began=3, ended=1).left(10.0) == "about 15 s left before the student"
+    assert FitClock(1, max_seconds=100).left(30.0) == "at most 1 min 10 s left"
+    assert FitClock(5, max_seconds=12, began=3, ended=1).left(10.0) == "at most 2 s left"
+    assert FitClock(5, began=5, ended=5).left(10.0) == ""
 
 
 def test_a_pipe_has_no_cursor_even_where_colours_are_forced(
