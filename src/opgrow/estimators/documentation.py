@@ -98,7 +98,7 @@ PARAMETERS = {
     "standardize": """bool
         Whether inputs are standardised inside the network.""",
     "table": """TableEncoder or None
-        What becomes of columns that are no numbers, or have gaps: an unfitted `opgrow.TableEncoder` with
+        What becomes of columns that are no numbers, or have gaps: an unfitted `opgrow.data.TableEncoder` with
         other parameters than its defaults. Parameters such as ``table__max_categories`` are its own.""",
     "class_weight": 'dict, "balanced" or None',
     "device": """{"auto", "cpu", "cuda", "cuda:N"}

@@ -52,7 +52,7 @@ class PredictingEstimator(GrowingEstimator[Settings]):
             yield x if self._needs_no_check(x) else check_inputs(self, x)
 
     def network_rows(self, x: Any) -> np.ndarray:
-        """Rows (n, network_.n_inputs) as the network takes them, of X as users have it."""
+        """Rows of shape ``(n, network_.n_inputs)`` as the network takes them, of X as users have it."""
         return np.concatenate(list(self._chunks(x)))
 
     def _needs_no_check(self, x: Any) -> TypeGuard[np.ndarray]:
