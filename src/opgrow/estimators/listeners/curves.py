@@ -15,15 +15,7 @@ from os import PathLike
 from typing import Any, Self
 
 from ...common.extras import has, needs, require
-from ...growth.events import (
-    CandidateFinished,
-    EpochFinished,
-    FitFinished,
-    FitStarted,
-    GrowthFinished,
-    GrowthStarted,
-    StepFinished,
-)
+from ...growth import events
 from ...network import Network
 from ...training.scores import Score
 from .base import Callback
@@ -41,26 +33,26 @@ class Records(Callback, ABC):
     def record(self, name: str, value: float, count: int) -> None:
         """A point of a curve."""
 
-    def on_fit_start(self, event: FitStarted) -> None:
+    def on_fit_start(self, event: events.FitStarted) -> None:
         """Begin all counts anew."""
         self._counts: Counter[tuple[int, str]] = Counter()
         self._several = event.n_networks > 1
 
-    def on_growth_start(self, event: GrowthStarted) -> None:
+    def on_growth_start(self, event: events.GrowthStarted) -> None:
         """A student is a second network, too."""
         self._several |= event.n_members > 1
 
-    def on_epoch_end(self, event: EpochFinished) -> None:
+    def on_epoch_end(self, event: events.EpochFinished) -> None:
         """Score, training loss and learning rate of an epoch."""
         epoch = event.epoch
         values = {"score": epoch.score, "train_loss": epoch.train_loss, "learning_rate": epoch.learning_rate}
         self._record(event.member, event.phase, values)
 
-    def on_candidate_end(self, event: CandidateFinished) -> None:
+    def on_candidate_end(self, event: events.CandidateFinished) -> None:
         """The best score among the candidates so far."""
         self._record(event.member, event.phase, {"best_score": event.best})
 
-    def on_step_end(self, event: StepFinished) -> None:
+    def on_step_end(self, event: events.StepFinished) -> None:
         """What a step tried, what came of it, and the size of the network with it."""
         step = event.step
         values: dict[str, Any] = {
@@ -74,12 +66,12 @@ class Records(Callback, ABC):
             values["improvement"] = step.improvement
         self._record(step.member, "growth", values)
 
-    def on_growth_end(self, event: GrowthFinished) -> None:
+    def on_growth_end(self, event: events.GrowthFinished) -> None:
         """The score of a finished network, and its size where it is one of several."""
         values = {"score": event.score, "seconds": event.seconds}
         self._record(event.member, "final", values | (_sizes(event.network) if self._several else {}))
 
-    def on_fit_end(self, event: FitFinished) -> None:
+    def on_fit_end(self, event: events.FitFinished) -> None:
         """The size of what the fit has yielded."""
         for name, value in _sizes(event.network).items():
             self.record(f"final/{name}", value, 0)
@@ -141,7 +133,7 @@ class TensorBoard(Records):
         twin._writer = None
         return twin
 
-    def on_fit_start(self, event: FitStarted) -> None:
+    def on_fit_start(self, event: events.FitStarted) -> None:
         """Open the files, and write down the parameters."""
         super().on_fit_start(event)
         self._writer = self.writer
@@ -155,7 +147,7 @@ class TensorBoard(Records):
         """A point of a curve."""
         self._writer.add_scalar(name, value, count)
 
-    def on_fit_end(self, event: FitFinished) -> None:
+    def on_fit_end(self, event: events.FitFinished) -> None:
         """The sizes, and the network as text."""
         super().on_fit_end(event)
         self._writer.add_text("network", f"```\n{event.network!r}\n```")
@@ -202,7 +194,7 @@ class MLflow(Records):
         twin._client, twin._run_id, twin._own, twin._waiting = None, None, False, []
         return twin
 
-    def on_fit_start(self, event: FitStarted) -> None:
+    def on_fit_start(self, event: events.FitStarted) -> None:
         """Find or begin the run, and write down the parameters."""
         super().on_fit_start(event)
         import mlflow
@@ -232,12 +224,12 @@ class MLflow(Records):
 
         self._waiting.append(Metric(name, value, int(1000 * time.time()), count))
 
-    def on_step_end(self, event: StepFinished) -> None:
+    def on_step_end(self, event: events.StepFinished) -> None:
         """Write the step and the epochs that belong to it."""
         super().on_step_end(event)
         self._send()
 
-    def on_fit_end(self, event: FitFinished) -> None:
+    def on_fit_end(self, event: events.FitFinished) -> None:
         """The sizes and the topology; end a run that was begun here."""
         super().on_fit_end(event)
         self._send()
