@@ -130,7 +130,7 @@ def test_fit_prints_growth_network_and_scores(folder: Path, tmp_path: Path) -> N
     output = tmp_path / "model.safetensors"
     arguments = ["fit", folder / "train.csv", "--target", "kind", "--drop", "id", "-o", output, *QUICK]
     result = run(*arguments, "--validation", folder / "test.csv")
-    assert all(line.split()[0] in ("network", "HeMLGOP") for line in result.stderr.splitlines())
+    assert all(line.split()[0] in ("network", "HeMLGOP", "done:") for line in result.stderr.splitlines())
     estimator = persistence.read(output).estimator
     for part in (
         "Growth",

@@ -104,7 +104,8 @@ def test_decisions_are_in_the_json_and_not_said_when_quiet(table: Path, tmp_path
     assert (quiet.stdout, quiet.stderr) == ("", "")
     loud = run(*fit)
     assert loud.stdout.startswith("table      40 rows;")
-    assert loud.stderr.splitlines()[-1].startswith("PLN grew ")
+    assert loud.stderr.splitlines()[-2].startswith("PLN grew ")
+    assert loud.stderr.splitlines()[-1].startswith("done: ")
 
 
 def test_a_fit_ends_with_the_score_on_rows_that_were_not_trained_on(tmp_path: Path) -> None:

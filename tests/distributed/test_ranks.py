@@ -125,7 +125,7 @@ def test_mistakes_of_one_rank_are_told_to_all(actual: Found) -> None:
     said = ranks[0]
     assert said["columns"] == "the ranks differ in columns: rank 0 has 6, and rank 1 4"
     assert said["rows"].startswith("rank 1: Found array with 0 sample(s)")
-    assert said["missing"].startswith("rank 1: X has gaps (NaN or None)")
+    assert said["missing"].startswith("rank 1: on several ranks X has to be numbers without gaps")
     assert said["parameters"] == (
         "the ranks differ in parameters of the estimator: rank 0 has ridge=1.0, and rank 1 ridge=2.0"
     )

@@ -595,8 +595,8 @@ def test_errors_are_a_sentence_and_leave_nothing_behind(fitted: dict[str, Any], 
         model.export_c(path, arithmetic="fixed")
     with pytest.raises(ValueError, match="X has 3 features"):
         model.export_c(path, arithmetic="integer", calibration=CLASSES[0][:, :3])
-    with pytest.raises(ValueError, match="NaN"):
-        model.export_c(path, arithmetic="integer", calibration=np.full((2, 4), np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        model.export_c(path, arithmetic="integer", calibration=np.full((2, 4), np.inf))
     with pytest.raises(FileNotFoundError, match="There is no folder"):
         model.export_c(tmp_path / "nowhere" / "model.c")
     assert list(tmp_path.iterdir()) == []

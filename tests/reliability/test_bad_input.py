@@ -412,7 +412,8 @@ def test_parameters(call, error, sentence, given):
     (
         lambda g: persistence.save(HeMLRNClassifier, g.path.with_suffix(".safetensors")),
         TypeError,
-        "Only opgrow's own estimators can be saved, got the class HeMLRNClassifier.",
+        "Only opgrow's own estimators can be saved, and pipelines that end in one, "
+        "got the class HeMLRNClassifier.",
     ),
     (lambda g: opgrow.load(g.folder), ValueError, "'...' is a folder: expected a model file."),
     (lambda g: opgrow.load(3), TypeError, "...os.PathLike object, not int"),
