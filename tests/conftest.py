@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 
 # Triton reads these when it is first imported, and nothing imports it before this file. Without a GPU its
 # interpreter runs the kernels, slowly but as they are written, so that they are tested everywhere.
@@ -15,6 +16,10 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 # Triton 3.9 warns unless it is told whether to fuse products with sums: yes, which is its default.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+# The same examples in every run; `make properties` draws new ones.
+settings.register_profile("opgrow", derandomize=True, database=None, deadline=None)
+settings.load_profile("opgrow")
 
 
 @pytest.fixture

@@ -281,7 +281,7 @@ VALUES = {
     "time": st.times(),
     "duration": st.timedeltas(),
     "mixed": st.one_of(
-        st.integers(-9, 9), st.text(max_size=2), st.booleans(), st.floats(allow_infinity=False)
+        st.integers(-9, 9), st.text(max_size=2), st.booleans(), st.floats(-1e300, 1e300) | st.just(np.nan)
     ),
 }
 
