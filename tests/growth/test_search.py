@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge
 
 from opgrow import OperatorSet, operator_sets
 from opgrow.engine import reference
-from opgrow.growth.search import SearchSettings, search
-from opgrow.network import NORM_EPSILON
+from opgrow.growth.search import SearchSettings, search, solved_again
+from opgrow.network import NORM_EPSILON, Block
 from opgrow.operators import register_nodal, unregister
 from opgrow.rows import search_sums as statistics
 from opgrow.rows.draws import DrawSettings, draw_weights
@@ -376,3 +376,20 @@ def test_neurons_of_every_second_draw_concentrate_on_few_inputs():
         assert np.square(size).sum(axis=0).mean() == pytest.approx(12 / 3, rel=0.2)
     narrow = draw_weights(3, 50, sets, replace(settings, n_draws=2), np.random.default_rng(0))
     assert all(np.abs(draw.weight).max() <= draw.weight_range for draw in narrow)
+
+
+@pytest.mark.parametrize("p", [0, 4])
+def test_a_head_that_is_solved_again_is_that_of_ridge_regression(p):
+    data = rows(p=p)
+    block = Block(4, M, OperatorSet("harmonic", "sum", "tanh"))
+    block.weight = np.random.default_rng(1).normal(size=(4, M)).astype(np.float32)
+    solved = solved_again(data, block, RIDGE, 1)
+    expected = ridge(standard_features(data, solved), data)
+    np.testing.assert_allclose(solved.head, expected.coef_.T, atol=1e-4)
+    np.testing.assert_allclose(solved.intercept, expected.intercept_, atol=1e-4)
+
+
+def test_a_block_without_finite_features_is_not_solved_again():
+    block = Block(4, M, OperatorSet("multiplication", "sum", "identity"))
+    block.weight[:] = 1e30
+    assert solved_again(rows(), block, RIDGE, 1) is None

@@ -98,6 +98,10 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
         """How many networks are grown from so many rows and averaged."""
         return 1
 
+    def _sketch_rows(self) -> int | None:
+        """From how many of the training rows blocks are grown; None: from all."""
+        return None
+
     def _member(self, settings: Settings, number: int, n_networks: int) -> Settings:
         """Settings of one of the networks that are averaged, from 0."""
         return settings

@@ -59,6 +59,12 @@ PARAMETERS = {
     "tune_perceptron": """"auto" or bool
         Whether the best candidate that multiplies and sums is tuned too, beside the search's winner, which
         is then kept only if its score is better by 1 %. "auto" does so in layers of more than 16 inputs.""",
+    "growth_rows": """int or None
+        Rows from which blocks are searched and tuned, drawn where there are more of them and others
+        validate; the head and the final tuning learn from all. None: blocks do, too.""",
+    "fine_tune_ridge": """float or None
+        Before the final tuning the head is solved anew by least squares on all rows, with so many times the
+        number of rows as its ridge. None: the tuning begins with the head of the last block.""",
     "criterion": """{"auto", "accuracy", "brier", "loss"}
         What decides growth; "loss" is that of the tuning, or the squared error where nothing is tuned.
         "auto" is "brier" for classification and "loss" for regression.""",

@@ -51,7 +51,7 @@ class TuningParameters:
     weight_decay: str | float = "auto"
     max_norm: float | None = None
     optimizer: Optimizer = "adam"
-    fine_tune_epochs: int = 200
+    fine_tune_epochs: int | str = 200
     fine_tune_learning_rate: float = 5e-5
     fine_tune_schedule: str = "constant"
     fine_tune_dropout: float | None = None

@@ -80,8 +80,8 @@ class CudaEngine:
         return DeviceRows(held[1], team=team, place=problem.place)
 
     def forget(self, problem: Problem) -> None:
-        for either in (problem, problem.validation):
-            self._sources.pop(id(either), None)
+        for part in (problem, problem.validation, problem.sketch):
+            self._sources.pop(id(part), None)
 
     def trainer(
         self, candidates: Candidates, rows: DeviceRows, settings: TuningSettings, criterion: str

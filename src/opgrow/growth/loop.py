@@ -131,7 +131,7 @@ class Growth(ABC):
         started = self.journal.clock()
         with self.engine.running():
             self.emit(self._started())
-            parts = self._parts()
+            parts = self._parts(self.problem.sketch or self.problem)
             for number in range(1, self.settings.max_layers + 1):
                 grown = self.grow_layer(number, parts)
                 last = number == self.settings.max_layers
@@ -158,9 +158,9 @@ class Growth(ABC):
             self.settings.criterion,
         )
 
-    def _parts(self) -> list[Any]:
-        """The training rows and, where there are some, validation rows as the first layer sees them."""
-        problems = (self.problem, self.problem.validation)
+    def _parts(self, train: Problem) -> list[Any]:
+        """Training rows and, where there are some, the validation rows as the first layer sees them."""
+        problems = (train, self.problem.validation)
         return [self.engine.rows(p, self.team) for p in problems if p is not None]
 
     # --- what methods say ---
@@ -186,6 +186,10 @@ class Growth(ABC):
     def fine_tuning(self) -> TuningSettings:
         """Settings of the final fine-tuning; no epochs turn it off."""
         return self.settings.fine_tuning
+
+    def start_fine_tuning(self, network: Network, train: Any) -> bool:
+        """Prepare a copy of what has grown for its final tuning on these rows; whether it is another now."""
+        return False
 
     def enough(self, score: Score) -> bool:
         """Whether a score is so good that the growth ends."""
@@ -279,24 +283,25 @@ class Growth(ABC):
         return accepted and not self.enough(score)
 
     def _fine_tune(self) -> None:
-        """Tune everything at once; kept only if the score improves."""
+        """Tune everything at once, on all rows; kept only if the score improves."""
         settings = self.fine_tuning()
         assert self.score is not None
         over = self.stopped is not None or nothing_left(self.settings.criterion, self.score.value)
-        if over or not sum(settings.epochs):
+        if over or not (sum(settings.epochs) or self.problem.sketch):
             return
         self.emit(PhaseStarted("fine-tune", len(self.layers), 0, sum(settings.epochs)))
         clock = self.journal.clock()
         network = self._network(self.layers, self.head)
+        changed = self.start_fine_tuning(network, self._parts(self.problem)[0])
         [result] = self.tune(
             [(network.layers, network.head)],
-            self._parts(),
+            self._parts(self.problem),
             settings,
             np.random.default_rng([self.seed, 0, 0, 2]),
             lambda epoch: self.report_epoch(EpochFinished("fine-tune", len(self.layers), 0, epoch)),
             f"fine-tune, {settings.title}",
         )
-        accepted = result.best_epoch > 0 and result.best.better_than(self.score)
+        accepted = (changed or result.best_epoch > 0) and result.best.better_than(self.score)
         improvement = result.best.improvement_over(self.score)
         if accepted:
             self.layers, self.head, self.score = network.layers, network.head, result.best

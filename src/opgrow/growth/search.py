@@ -21,6 +21,7 @@ from ..engine.batch_norm import deviation
 from ..engine.dispatch import Array, algebra_of
 from ..engine.native import native
 from ..engine.search import SolvedCandidates
+from ..network import Block
 from ..operators import OperatorSet
 from ..rows.draws import Draw, DrawSettings, draw_weights
 from ..rows.interface import Rows
@@ -34,6 +35,7 @@ __all__ = [
     "Winner",
     "check_result",
     "search",
+    "solved_again",
     "stages",
 ]
 
@@ -160,6 +162,22 @@ def search(
         first = result
     assert first is not None
     return first
+
+
+def solved_again(rows: Rows, block: Block, ridge: float, n_threads: int) -> Winner | None:
+    """A block with statistics of these rows, and the least squares head of it and the accepted blocks.
+
+    None where the block's features are not finite.
+    """
+    draw = Draw(block.weight, float(np.abs(block.weight).max()), [block.operator_set], 0)
+    settings = SearchSettings(ridges=(ridge,), n_threads=n_threads)
+    problem = _solve([draw], rows.gather([draw], n_threads), settings)
+    [update] = problem.updates
+    if not algebra_of(update.valid).host(update.valid).all():
+        return None
+    loss = float(algebra_of(update.squared_error).host(update.squared_error)[0])
+    candidate = Candidate(block.operator_set, draw.weight_range, ridge, -loss, loss)
+    return _winner(problem, 0, 0, candidate)
 
 
 def stages(n_neurons: int, n_sets: int, settings: SearchSettings) -> list[tuple[int, int]]:

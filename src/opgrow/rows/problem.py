@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,7 @@ class Problem(RowArrays):
     chunks : training rows that are read in chunks; the arrays are a sample of them, or all if these are few
     place : where the arrays' rows are among those of all ranks; None where there are no others
     total_rows : of all chunks and ranks; None: those of the arrays
+    sketch : some of the training rows, from which blocks are grown; None: all are
     """
 
     x: np.ndarray
@@ -94,6 +96,7 @@ class Problem(RowArrays):
     chunks: TrainingRows | None = None
     place: Place | None = None
     total_rows: int | None = None
+    sketch: Problem | None = None
 
     @property
     def n_rows(self) -> int:
@@ -109,6 +112,25 @@ class Problem(RowArrays):
             chunks=chunks,
             total_rows=sum(team.numbers(chunks.n_rows, "sizes")),
         )
+
+    def sketched(self, most: int, seed: Sequence[int], team: Alone) -> Problem:
+        """The same with a sketch of so many rows, drawn from all, where there are more."""
+        n_rows = len(self.target)
+        before, total = team.before(n_rows), team.total(n_rows)
+        if total <= most:
+            return self
+        numbers = np.sort(np.random.default_rng(seed).permutation(total)[:most])
+        chosen = numbers[(before <= numbers) & (numbers < before + n_rows)] - before
+        if min(team.numbers(len(chosen), "sizes")) == 0:
+            return self
+        x, rows = (self.x[chosen], None) if self.rows is None else (self.x, self.rows[chosen])
+        weight = self.weight[chosen]
+        weight /= np.float32(team.mean_weight(weight, len(chosen)))
+        place = place_of(len(chosen), None, team)
+        total_rows = None if place is None else place.total
+        arrays, scaling = (x, self.target[chosen], weight), self.scaling
+        sketch = Problem(*arrays, None, rows, scaling, place=place, total_rows=total_rows)
+        return replace(self, sketch=sketch)
 
     def _placed(self, team: Alone) -> Problem:
         """The arrays as the share of this rank."""

@@ -81,3 +81,80 @@ def test_a_winner_has_to_be_better_by_a_hundredth(winner, rival, worth):
         return SimpleNamespace(result=SimpleNamespace(best=Score(value, value, higher_is_better=False)))
 
     assert _is_worth_more(grown(winner), grown(rival)) == worth
+
+
+def grown(**changes):
+    settings = {
+        "preset": None,
+        "n_min": 8,
+        "n_step": 8,
+        "max_neurons": 24,
+        "max_layers": 2,
+        "random_state": 0,
+    }
+    short = {"epochs": (2,), "fine_tune_epochs": 2}
+    return HeMLGOPClassifier(**(settings | short | changes)).fit(X, Y)
+
+
+@pytest.fixture
+def rows_of_searches(monkeypatch):
+    seen, search = [], hemlgop.search
+
+    def noted(train, *more):
+        seen.append(train.n_rows)
+        return search(train, *more)
+
+    monkeypatch.setattr(hemlgop, "search", noted)
+    return seen
+
+
+@pytest.fixture
+def rows_of_trainings(monkeypatch):
+    seen, training = [], hemlgop.BlockGrowth.training
+
+    def noted(self, candidates, parts, *more):
+        seen.append(parts[0].n_rows)
+        return training(self, candidates, parts, *more)
+
+    monkeypatch.setattr(hemlgop.BlockGrowth, "training", noted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("changes", "blocks", "all_rows"),
+    [
+        ({"growth_rows": 100}, 100, 240),
+        ({"growth_rows": None}, 240, 240),
+        ({"growth_rows": 240}, 240, 240),
+        ({"growth_rows": 100, "validation_fraction": 0.0}, 300, 300),  # nothing else could judge
+    ],
+)
+def test_blocks_grow_from_some_rows_and_the_end_learns_from_all(
+    rows_of_searches, rows_of_trainings, changes, blocks, all_rows
+):
+    grown(**changes)
+    assert set(rows_of_searches) == {blocks}
+    assert set(rows_of_trainings[:-1]) == {blocks}
+    assert rows_of_trainings[-1] == all_rows
+
+
+def test_without_joint_tuning_the_head_still_learns_from_all_rows():
+    model = grown(growth_rows=60, fine_tune_epochs=0)
+    last = model.history_[-1]
+    assert last.kind == "fine-tune"
+    assert last.curve == []
+
+
+def test_the_ridge_of_the_last_head_is_in_proportion_to_the_rows(monkeypatch):
+    ridges, solve = [], hemlgop.solved_again
+    noted = lambda rows, block, ridge, *more: (ridges.append(ridge), solve(rows, block, ridge, *more))[1]  # noqa: E731
+    monkeypatch.setattr(hemlgop, "solved_again", noted)
+    grown(fine_tune_ridge=0.25)
+    grown(fine_tune_ridge=None)
+    assert ridges == [pytest.approx(0.25 * 240)]
+
+
+@pytest.mark.parametrize("name", ["growth_rows", "fine_tune_ridge"])
+def test_wrong_values_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be .*None"):
+        grown(**{name: -1})

@@ -24,6 +24,8 @@ __all__ = ["BlockParameters", "fill_in", "translate"]
 #: In layers of more inputs than this, a perceptron is always among the tuned candidates.
 _MANY_INPUTS = 16
 _RIDGES: tuple[float, ...] = (0.1, 1.0, 10.0)
+#: Epochs of joint tuning for classes and for numbers; fewer, but so many, where these would see more rows.
+_EPOCHS, _FEWEST_EPOCHS, _ROWS_SEEN = (60, 120), 12, 480_000
 
 
 class BlockParameters(PresetParameters, TuningParameters, Protocol):
@@ -40,6 +42,8 @@ class BlockParameters(PresetParameters, TuningParameters, Protocol):
     search_neurons: int | None
     search_score: str
     tune_perceptron: str | bool
+    growth_rows: int | None
+    fine_tune_ridge: float | None
     memory_limit: int | str | None
     n_jobs: int | None
 
@@ -64,10 +68,12 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
             "weight_range", p.weight_range, lambda v: 0 < v <= 1e12, "positive and at most 1e+12"
         )
     check_flag("share_draws", p.share_draws)
-    for name in ("focus", "search_neurons"):
+    for name in ("focus", "search_neurons", "growth_rows"):
         value = getattr(p, name)
         if value is not None:
             check_integer(name, value, 1, " or None")
+    if p.fine_tune_ridge is not None:
+        check_number("fine_tune_ridge", p.fine_tune_ridge, 1e-12, 1e12, "None or ")
     threads = n_threads(p.n_jobs)
     loss = loss_of(p, classification)
     tuning = tuning_of(p, loss, threads)
@@ -84,7 +90,7 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
             n_threads=threads,
         ),
         tuning=tuning,
-        fine_tuning=fine_tuning_of(p, tuning),
+        fine_tuning=fine_tuning_of(p, tuning, _EPOCHS[not classification]),
         criterion=criterion_of(p, classification),
         n_min=preset.n_min,
         n_step=preset.n_step,
@@ -95,6 +101,7 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
         layer_threshold=float(p.layer_threshold),
         dropouts=dropouts_of(p),
         last_dropout=None if p.fine_tune_dropout is None else float(p.fine_tune_dropout),
+        head_ridge=None if p.fine_tune_ridge is None else float(p.fine_tune_ridge),
         logits=classification and loss != "mse",
         n_threads=threads,
     )
@@ -102,7 +109,10 @@ def translate(p: BlockParameters, classification: bool) -> BlockSettings:
 
 def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> BlockSettings:
     """Settings whose automatic values depend on the size of the data."""
-    sized = sized_of(p, problem.n_rows)
+    fine_tuning = settings.fine_tuning
+    if is_auto(p.fine_tune_epochs):
+        fewer = max(_FEWEST_EPOCHS, _ROWS_SEEN // problem.n_rows)
+        fine_tuning = fine_tuning_of(p, fine_tuning, min(sum(fine_tuning.epochs), fewer))
     ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
     plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
     rivals = plain if p.tune_perceptron else frozenset()
@@ -110,6 +120,6 @@ def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> Bl
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=rivals),
         rivals_above=_MANY_INPUTS if is_auto(p.tune_perceptron) else 0,
-        tuning=replace(settings.tuning, **sized),
-        fine_tuning=replace(settings.fine_tuning, **sized),
+        tuning=replace(settings.tuning, **sized_of(p, (problem.sketch or problem).n_rows)),
+        fine_tuning=replace(fine_tuning, **sized_of(p, problem.n_rows)),
     )

@@ -45,6 +45,8 @@ class BlockParameters:
     search_neurons: int | None = 16
     search_score: str = "loo"
     tune_perceptron: str | bool = "auto"
+    growth_rows: int | None = 4096
+    fine_tune_ridge: float | None = 0.1
 
 
 @declares_parameters
@@ -55,10 +57,10 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
     epochs: Sequence[int] = (15, 15)
     patience: int | None = 8
     dropout: float | Sequence[float] = (0.3, 0.0)
-    fine_tune_epochs: int = 60
+    fine_tune_epochs: int | str = "auto"
     fine_tune_learning_rate: float = 0.01
     fine_tune_schedule: str = "cosine"
-    fine_tune_dropout: float | None = 0.1
+    fine_tune_dropout: float | None = 0.0
 
     @classmethod
     def paper(cls, scale: str = "small", **changes: Any) -> Self:
@@ -107,6 +109,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
             "max_layers": 8,
             "patience": None,
             "tune_perceptron": False,
+            "growth_rows": None,
+            "fine_tune_ridge": None,
             "validation_fraction": 0.0,
         }
         if is_large(scale):
@@ -115,6 +119,9 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
 
     def _n_networks(self, n_rows: int) -> int:
         return n_networks(self, n_rows)
+
+    def _sketch_rows(self) -> int | None:
+        return self.growth_rows
 
     def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
         """Networks of an average take the values of dropout in turn, where a single one tries them all."""
@@ -151,5 +158,3 @@ class BlockRegressor(RunParameters, ChunkParameters, GrowingRegressor[BlockSetti
     """The regressors of the family: for numbers, dropout costs accuracy."""
 
     dropout: float | Sequence[float] = 0.0
-    fine_tune_epochs: int = 120
-    fine_tune_dropout: float | None = 0.0

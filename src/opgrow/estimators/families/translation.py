@@ -56,7 +56,7 @@ class TuningParameters(DecisionParameters, Protocol):
     weight_decay: str | float
     max_norm: float | None
     optimizer: Optimizer
-    fine_tune_epochs: int
+    fine_tune_epochs: int | str
     fine_tune_learning_rate: float
     fine_tune_schedule: str
     fine_tune_dropout: float | None
@@ -125,15 +125,20 @@ def _schedule_of(p: TuningParameters, loss: Loss) -> tuple[tuple[float, ...], tu
     return rates, tuple(int(e) for e in epochs)
 
 
-def fine_tuning_of(p: TuningParameters, tuning: TuningSettings) -> TuningSettings:
-    """Settings of the final tuning, from those of the others."""
-    check_integer("fine_tune_epochs", p.fine_tune_epochs, 0)
+def fine_tuning_of(
+    p: TuningParameters, tuning: TuningSettings, automatic: int | None = None
+) -> TuningSettings:
+    """Settings of the final tuning, from those of the others; ``automatic`` epochs where these are "auto"."""
+    epochs: Any = p.fine_tune_epochs
+    if automatic is not None and is_auto(epochs):
+        epochs = automatic
+    check_integer("fine_tune_epochs", epochs, 0, "" if automatic is None else " or 'auto'")
     check_number("fine_tune_learning_rate", p.fine_tune_learning_rate, 0.0, 1e6)
     check_choice("fine_tune_schedule", p.fine_tune_schedule, SCHEDULES)
     if p.fine_tune_dropout is not None:
         check_number("fine_tune_dropout", p.fine_tune_dropout, 0.0, 0.999, "None or ")
         tuning = replace(tuning, dropout=float(p.fine_tune_dropout))
-    rate, epochs = float(p.fine_tune_learning_rate), int(p.fine_tune_epochs)
+    rate, epochs = float(p.fine_tune_learning_rate), int(epochs)
     if p.fine_tune_schedule == "cosine":
         return replace(tuning, learning_rates=cosine(rate, epochs), epochs=(1,) * epochs)
     return replace(tuning, learning_rates=(rate,), epochs=(epochs,))

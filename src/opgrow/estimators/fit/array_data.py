@@ -141,7 +141,10 @@ class ArrayData(FitData):
         elif rest is not None:
             validation = self._prepared(_Chosen(self.x, rest, self.target[rest], self.weight[rest]))
         train = _Chosen(self.x, most, _taken(self.target, most), _taken(self.weight, most))
-        return self._prepared(train, validation)
+        problem, most_rows = self._prepared(train, validation), self.estimator._sketch_rows()
+        if validation is None or most_rows is None:
+            return problem
+        return problem.sketched(most_rows, [self.seed, number, 1], self.team)
 
     def held_out(self, network: Network, number: int) -> HeldOut | None:
         rest = self.divisions[number][1]

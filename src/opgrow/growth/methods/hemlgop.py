@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from ...network import Block, Layer, Linear
+from ...network import Block, Layer, Linear, Network
 from ...operators import OperatorSet
 from ...rows.interface import Rows
 from ...training.schedule import Outcome
@@ -21,7 +21,7 @@ from ...training.settings import TuningSettings
 from ..events import EpochFinished, GrowthStep, PhaseStarted
 from ..footprints.blocks import BlockFootprint
 from ..loop import GrownLayer, Growth, Method
-from ..search import SearchResult, SearchSettings, Winner, check_result, search
+from ..search import SearchResult, SearchSettings, Winner, check_result, search, solved_again
 from ..settings import GrowthSettings
 from .registry import declared
 
@@ -55,6 +55,8 @@ class BlockSettings(GrowthSettings):
     rivals_above : a layer of more inputs than this tunes the search's best rival beside the winner
     dropouts : one value, or several of which the best on the first block is used throughout
     last_dropout : that of the final tuning; None: the same
+    head_ridge : with which the head is solved anew before the final tuning, as a part of the rows; None: it
+        is tuned as it is
     """
 
     sets: tuple[OperatorSet, ...]
@@ -68,6 +70,7 @@ class BlockSettings(GrowthSettings):
     rivals_above: int = 0
     dropouts: tuple[float, ...] = (0.0,)
     last_dropout: float | None = None
+    head_ridge: float | None = None
 
     def next_block(self, width: int) -> int:
         """Neurons of the next block of a layer that has so many."""
@@ -152,6 +155,28 @@ class BlockGrowth(Growth):
         """As set, with the dropout that the first block has chosen, unless another one is set."""
         last = self.settings.last_dropout
         return replace(self.settings.fine_tuning, dropout=self.tuning.dropout if last is None else last)
+
+    def start_fine_tuning(self, network: Network, train: Rows) -> bool:
+        """Solve the head anew, with a ridge that leaves no large weights which cancel each other out.
+
+        Heads of wide layers have such weights, and the first steps of a tuning with large rates destroy them.
+        """
+        ridge = self.settings.head_ridge
+        if ridge is None:
+            return False
+        *below, last = network.layers
+        for layer in below:
+            for block in layer:
+                train.accept(block)
+            train = train.next_layer()
+        *others, block = last
+        for other in others:
+            train.accept(other)
+        solved = solved_again(train, block, ridge * train.total_weight, self.n_threads)
+        if solved is not None:
+            block, network.head = self._start(solved, train)
+            network.layers[-1] = Layer([*others, block])
+        return solved is not None
 
     def _search_block(
         self, place: _Place, size: int, sets: Sequence[OperatorSet], parts: list[Rows]
