@@ -9,7 +9,7 @@
 #define OG_ADD_SLOPES(k, l, by_value, by_weight, by_input) \
     do { \
         sums[(k)*OG_LANES + l] = OG_FMA(by_value, by_weight, sums[(k)*OG_LANES + l]); \
-        if (back) \
+        if (has_back) \
             back[(k)*OG_LANES + l] = OG_FMA(by_value, by_input, back[(k)*OG_LANES + l]); \
     } while (0)
 /* The functions `name` and `name_back` of `name_gradient`, in which it is a constant whether there is a back. */
@@ -17,18 +17,18 @@
     static void OG_GRADIENT(name)( \
         const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums) \
     { \
-        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, NULL); \
+        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, NULL, 0); \
     } \
     static void OG_GRADIENT(name##_back)( \
         const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums, \
         float *restrict back) \
     { \
-        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, back); \
+        OG_GRADIENT(name##_gradient)(y, w, g, n, sums, back, 1); \
     }
 
 OG_INLINE void OG_GRADIENT(sum_gradient)(
     const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
+    float *restrict back, int has_back)
 {
     for (int64_t k = 0; k < n; k++)
         OG_EACH_LANE(l) {
@@ -43,7 +43,7 @@ OG_WITHOUT_AND_WITH_BACK(sum)
 /* Input k meets its neighbours: the next one is computed before the gradient of this one is added. */
 OG_INLINE void OG_GRADIENT(correlation1_gradient)(
     const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
+    float *restrict back, int has_back)
 {
     float before[OG_LANES] = {0}, here[OG_LANES], by_weight[OG_LANES], by_input[OG_LANES];
     OG_EACH_LANE(l) OG_SLOPES(y[l], w[0], &here[l], &by_weight[l], &by_input[l]);
@@ -70,7 +70,7 @@ OG_WITHOUT_AND_WITH_BACK(correlation1)
 /* As above, with two neighbours on each side; one input alone has no gradient. */
 OG_INLINE void OG_GRADIENT(correlation2_gradient)(
     const float *restrict y, const float *restrict w, const float *restrict g, int64_t n, float *restrict sums,
-    float *restrict back)
+    float *restrict back, int has_back)
 {
     float first[OG_LANES] = {0}, before[OG_LANES] = {0}, here[OG_LANES], after[OG_LANES] = {0};
     float weight0[OG_LANES], input0[OG_LANES], weight1[OG_LANES] = {0}, input1[OG_LANES] = {0};
