@@ -12,7 +12,7 @@ from opgrow.estimators.documentation import documentation
 
 NAMES = sorted(name for name in opgrow.__all__ if name.endswith(("Classifier", "Regressor")))
 #: What regressors of HeMLGOP and its variants set differently: dropout costs them accuracy.
-_OF_REGRESSORS = {"dropout", "fine_tune_dropout", "fine_tune_epochs"}
+_OF_REGRESSORS = {"dropout"}
 METHODS = sorted({name.removesuffix("Classifier").removesuffix("Regressor") for name in NAMES})
 
 

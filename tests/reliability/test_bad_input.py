@@ -318,7 +318,7 @@ def no_optimiser(groups: Any) -> list[Any]:
             ("n_draws", 1, ""),
             ("n_min", 1, " or 'auto'"),
             ("max_parameters", 1, ""),
-            ("fine_tune_epochs", 0, ""),
+            ("fine_tune_epochs", 0, " or 'auto'"),
             ("patience", 1, " or None"),
             ("batch_size", 1, " or 'auto'"),
         )

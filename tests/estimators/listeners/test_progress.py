@@ -101,7 +101,7 @@ def test_a_pipe_gets_a_line_a_step(capfd: pytest.CaptureFixture[str]) -> None:
         assert f"{done.n_parameters:,} parameters" in line
         assert str(done.operator_set or "") in line
         assert " s so far" in line
-    score = f"{estimator.history_[-1].score.value:.4g}"
+    score = f"{next(s for s in reversed(estimator.history_) if s.accepted).score.value:.4g}"
     assert lines[-2].startswith(f"HeMLGOP grew {estimator.network_.topology()}: ")
     assert f"parameters, validation brier {score}, " in lines[-2]
     assert lines[-1].startswith(f"done: {estimator.network_.topology()}, ")
