@@ -141,7 +141,7 @@ def test_floats_are_emulated_to_the_last_digits(weights: str, fitted: dict[str, 
         rows = data_of(name)[0]
         actual = library.scores(name, rows, draft.program.n_outputs)
         expected = draft.scores(draft.features(rows))
-        # Large weights that cancel enlarge the last digit of an exponential; numbers have digits of their own.
+        # Large weights that cancel enlarge the last digit of an exponential; numbers have their own digits.
         terms = max(1, np.abs(draft.program.head.weight).max())
         terms *= 1 if draft.program.classes else np.ptp(actual)
         assert np.abs(actual - expected).max() <= 2e-5 * terms, name
