@@ -25,7 +25,7 @@ typedef struct {
     float *theta, *first, *second; /* parameters and Adam's moments */
     int64_t step;                  /* steps taken so far */
     int64_t skipped;               /* batches without a step, for gradients that were not finite; added to */
-    double loss;                   /* mean over the epoch's batches */
+    double loss, right;            /* means over the epoch's batches; right: the weighted part that is classified rightly */
     float *moments;                /* [2][neuron]: mean and variance of all features over the epoch's batches */
 } og_state;
 
