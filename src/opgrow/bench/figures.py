@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..report.charts import Line, Point, bars, lines, scatter
@@ -35,11 +35,17 @@ def operator_shares(results: Sequence[Finished], models: Sequence[str]) -> dict[
     return {kind: bars(shares, "neurons (%)") for kind, shares in counts.items() if shares}
 
 
-def growth_curves(result: dict[str, Any]) -> str | None:
-    """The training loss over the epochs of all growth steps of a run, the final fine-tuning dashed."""
+def growth_curves(result: Mapping[str, Any], place: int = 0, name: str = "training loss") -> str | None:
+    """A figure over the epochs of all growth steps of a run, the final fine-tuning dashed.
+
+    Parameters
+    ----------
+    place : of the figure in each epoch of a step's curve: 0 the training loss, 1 the score that decides
+    name : of the figure
+    """
     curves, epoch = [], 0
     for step in result.get("steps", []):
-        points = [(epoch + i, loss) for i, (loss, _) in enumerate(step["curve"], 1)]
+        points = [(epoch + i, figures[place]) for i, figures in enumerate(step["curve"], 1)]
         if not points:
             continue
         epoch += len(points)
@@ -48,7 +54,7 @@ def growth_curves(result: dict[str, Any]) -> str | None:
         remark = "" if step["accepted"] else ", not kept"
         label = "fine-tuning" if fine else f"layer {step['layer']}, block {step['block']}{remark}"
         curves.append(Line(points, label, series, dashed=fine))
-    return lines(curves, "epoch", "training loss") if curves else None
+    return lines(curves, "epoch", name) if curves else None
 
 
 def accuracy_against_parameters(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> str | None:

@@ -102,13 +102,16 @@ class Settings:
     dropout: float = 0.0
     input_dropout: float = 0.0
     max_norm: float = 0.0
+    #: Whether an epoch says which part of its rows it classifies rightly.
+    counts_right: bool = False
 
 
 @dataclass
 class State:
     """What an epoch goes on from: parameters, Adam's moments, steps taken, batches skipped.
 
-    ``loss`` and ``right`` are the mean loss and accuracy of the epoch's batches, as training sees them.
+    ``loss`` and ``right`` are the mean loss and accuracy of the epoch's batches, as training sees them; the
+    accuracy only if the settings ask for it.
     ``moments`` (2, neurons) become the mean and variance of the features over the epoch's batches.
     """
 
@@ -137,6 +140,7 @@ class _Training(ctypes.Structure):
         *((name, INTEGER) for name in ("loss", "largest_batch")),
         ("decay", POINTER),
         *((name, ctypes.c_float) for name in ("dropout", "input_dropout", "max_norm")),
+        ("counts_right", INTEGER),
     )
 
 
@@ -175,7 +179,7 @@ def structure(shape: Shape, rows: Rows, settings: Settings, largest_batch: int) 
         *(shape.head if shape.head[0] >= 0 else (-1, -1, -1)),
         *(code_of("loss", settings.loss, LOSSES), largest_batch),
         pointer(settings.decay),
-        *(settings.dropout, settings.input_dropout, settings.max_norm),
+        *(settings.dropout, settings.input_dropout, settings.max_norm, settings.counts_right),
     )
 
 

@@ -79,10 +79,6 @@ PARAMETERS = {
     "patience": """int or None
         Epochs without a better score after which a learning rate gives way to the next one; None never
         cuts the schedule short.""",
-    "epoch_score": """{"after", "during"}
-        When an epoch of tuning is scored if no rows are held out: after it, as the finished network
-        predicts, or during it, on the batches as training sees them, with dropout and their own statistics,
-        as Keras reports it. "during" needs "accuracy" or "loss" as the criterion.""",
     "batch_size": """"auto" or int
         "auto" is the power of 2 below a 64th of the training rows, from 32 to 512; in
         `opgrow.distributed.fit` from 256 to 4,096.""",

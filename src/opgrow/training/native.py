@@ -26,7 +26,8 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
     """What the engine does in a step; for settings that `is_plain` accepts."""
     assert isinstance(settings.loss, str)
     decay, max_norm = shape.decay(settings.weight_decay), settings.max_norm or 0.0
-    return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm)
+    during = settings.epoch_score == "during"
+    return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm, during)
 
 
 class NativeTrainer:

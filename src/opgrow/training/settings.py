@@ -51,7 +51,8 @@ class TuningSettings:
     """Schedule and regularisation.
 
     ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
-    without a better score. ``epoch_score`` and ``keep_state`` are one of `EPOCH_SCORES` and `KEEP_STATES`.
+    without a better score. ``epoch_score`` and ``keep_state`` are one of `EPOCH_SCORES` and `KEEP_STATES`:
+    estimators have the first of each, and `opgrow.bench.replication` asks what the others would do.
     """
 
     loss: Loss = "cross_entropy"

@@ -61,8 +61,8 @@ FACTORS = (
     Factor(
         "rows that decide",
         {
-            "training rows, after an epoch": {"epoch_score": "after"},
-            "training rows, during an epoch": {"epoch_score": "during"},
+            "training rows, after an epoch": {},
+            "training rows, during an epoch": {},
             "a fifth held out": {"validation_fraction": 0.2},
             TEST_ROWS: {},
         },
@@ -97,8 +97,13 @@ FACTORS = (
     ),
     Factor("inputs", {"standardised": {"standardize": True}, "raw": {"standardize": False}}),
 )
-#: What all readings share: rows held out and how epochs are scored are set by one factor.
-_SHARED: dict[str, Any] = {"validation_fraction": 0.0, "epoch_score": "after", "n_jobs": 1}
+#: What all readings share, unless they hold rows out.
+_SHARED: dict[str, Any] = {"validation_fraction": 0.0, "n_jobs": 1}
+#: What is no parameter of the estimators, but a setting of the tuning.
+_TUNING: dict[tuple[str, str], dict[str, str]] = {
+    ("rows that decide", "training rows, during an epoch"): {"epoch_score": "during"},
+    ("state kept", "last"): {"keep_state": "last"},
+}
 
 
 def changes_of(reading: Reading) -> dict[str, Any]:
@@ -150,15 +155,16 @@ class ReadingRun:
 
 
 class _Read(HeMLGOPClassifier):
-    """HeMLGOP that can keep the last state of every tuning, which is no parameter of the estimators."""
+    """HeMLGOP with settings of the tuning that are no parameters of the estimators."""
 
-    keep_last: bool = False
+    _reading: Reading = {}  # noqa: RUF012 - never changed
 
     def _settings(self, classification: bool) -> BlockSettings:
         settings = super()._settings(classification)
-        if not self.keep_last:
-            return settings
-        tuning, last = (replace(s, keep_state="last") for s in (settings.tuning, settings.fine_tuning))
+        own: dict[str, Any] = {}
+        for item in self._reading.items():
+            own |= _TUNING.get(item, {})
+        tuning, last = (replace(s, **own) for s in (settings.tuning, settings.fine_tuning))
         return replace(settings, tuning=tuning, fine_tuning=last)
 
 
@@ -176,7 +182,7 @@ def fit_reading(run: ReadingRun, x: np.ndarray, y: np.ndarray, bounds: Bounds) -
     model = _Read.paper(
         "small", random_state=run.split, max_parameters=bounds.max_parameters, **changes_of(run.reading)
     )
-    model.keep_last = run.reading["state kept"] == "last"
+    model._reading = run.reading
     on_test = run.reading["rows that decide"] == TEST_ROWS
     held = (x[split.test], y[split.test]) if on_test else None
     started = time.process_time()

@@ -153,7 +153,7 @@ void OG_NAME(og_train_epoch)(
         b.tiles = og_tiles(b.n_rows);
         gather_batch(&b, order + bounds[number], NULL, (float)b.n_rows, seed);
         forward(&b, state->theta, seed);
-        right += rightly_classified(&b);
+        right += training->counts_right ? rightly_classified(&b) : 0.0;
         total += loss_backward(&b);
         for (int64_t j = 0; j < width; j++) {
             /* Welford's update of the mean of means and of the sum of their squared distances. */
