@@ -16,8 +16,8 @@ from ..common.version import __version__
 from ..growth.devices import check_device
 from ..rows import datasets
 from .models import check_model
-from .origin import commit, machine
 from .protocols import PROTOCOLS, Protocol, draw_inner_split, split_of
+from .provenance import commit, machine
 from .runs import OVER_BUDGET, SELECTIONS, Run, execute
 from .store import Store
 

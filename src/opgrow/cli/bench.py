@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opgrow.cli import options, peers, replication, studies
+from opgrow.cli import operators, options, peers, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -220,3 +220,4 @@ def _show(measured: Iterable[Row | Measured], as_json: bool) -> None:
 studies.add_commands(app)
 app.command()(peers.peers)
 app.command()(replication.readings)
+app.command()(operators.operators)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..origin import commit, machine
+from ..provenance import commit, machine
 from ..runs import DONE, FAILED, OVER_BUDGET
 from .processes import Request, run_all
 from .results import Key, Line, Results

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...rows import datasets
-from ..origin import commit, machine
+from ..provenance import commit, machine
 from .reading_results import measured, predicted_nearest
 from .readings import FACTORS, Bounds, ReadingRun, designed, fit_reading, neighbours, runs_of
 from .results_file import ResultsFile

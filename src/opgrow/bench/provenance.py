@@ -1,4 +1,4 @@
-"""Where a figure comes from: the commit that was run, and the machine."""
+"""Where a figure is from: the commit of the package, and the machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def commit() -> str:
 
 @lru_cache(maxsize=1)
 def machine() -> str:
-    """The processor's name."""
+    """The processor, as far as the system says."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
