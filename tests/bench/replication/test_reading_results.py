@@ -14,7 +14,7 @@ from opgrow.bench.replication.reading_results import (
     measured,
     predicted_nearest,
 )
-from opgrow.bench.replication.readings import TEST_ROWS, designed
+from opgrow.bench.replication.readings import TEST_ROWS, designed, keeps_to_the_text
 from opgrow.bench.runs import DONE, OVER_BUDGET
 
 #: The factors by which sizes change, and the points by which accuracies do.
@@ -80,8 +80,9 @@ def test_the_effects_of_the_design_are_found():
     assert len(sizes) == sum(len(levels) - 1 for levels in LEVELS.values())
 
 
-def test_the_nearest_reading_is_predicted_from_main_effects_and_never_decides_on_test_rows():
+def test_the_nearest_reading_is_predicted_from_main_effects_and_keeps_to_the_text():
     nearest = predicted_nearest(measured(rows(designed())))
     assert nearest["rows that decide"] == "a fifth held out"
     assert nearest["dropout"] == "0.1"
     assert nearest["inputs"] == "standardised"
+    assert keeps_to_the_text(nearest)

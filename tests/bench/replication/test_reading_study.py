@@ -12,7 +12,7 @@ from opgrow.bench.replication.readings import designed
 from opgrow.bench.runs import DONE
 from opgrow.cli.bench import app
 
-N_AROUND = 14
+N_AROUND = 15
 
 
 def quick(monkeypatch):

@@ -19,10 +19,14 @@ def test_all_tables_of_an_experiment_that_is_complete():
     held = next(row for row in actual["effects"].rows if row[1] == "a fifth held out")
     assert held[3].startswith("0.12 (0.12 to 0.13)")
     assert held[4] == "+2.0 ± 0.0"
-    assert actual["nearest"].rows[0][2:] == ("81.81 %, 0.8k", "60.37 %, 0.9k")
-    assert all(TEST_ROWS not in row[0] for row in actual["nearest"].rows)
-    distances = [float(row[1]) for row in actual["nearest"].rows[1:]]
-    assert distances == sorted(distances)
+    printed, *ranked = actual["nearest"].rows
+    assert printed[3:] == ("81.81 %, 0.8k", "60.37 %, 0.9k")
+    for kind in ("keeps to the text", "contradicts the text", "decides on test rows"):
+        group = [row for row in ranked if row[1] == kind]
+        distances = [float(row[2]) for row in group]
+        assert distances == sorted(distances)
+        assert all((TEST_ROWS in row[0]) == (kind == "decides on test rows") for row in group)
+        assert all(("thresholds" in row[0]) <= (kind != "keeps to the text") for row in group)
     assert "dropout: 0.5" in {row[0] for row in actual["around"].rows}
     [pima, cmc] = actual["reach"].rows
     assert pima[:2] == ("pima", "81.81")

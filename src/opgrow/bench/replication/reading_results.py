@@ -17,7 +17,7 @@ import numpy as np
 from ..published import published
 from ..runs import DONE
 from .factorial import Effect, main_effects
-from .readings import FACTORS, TEST_ROWS, Reading
+from .readings import FACTORS, TEST_ROWS, Reading, keeps_to_the_text
 
 __all__ = ["Measured", "distance", "effects_of", "measured", "predicted_nearest"]
 
@@ -96,10 +96,10 @@ def effects_of(results: Sequence[Measured]) -> tuple[list[Effect], list[Effect]]
 
 
 def predicted_nearest(results: Sequence[Measured]) -> Reading:
-    """The reading that the main effects, table by table, predict to be nearest; none decides on test rows."""
+    """The reading that the main effects, table by table, predict to be nearest of those that keep to the text."""
     readings = [one.reading for one in results]
-    levels = {name: tuple(level for level in some if level != TEST_ROWS) for name, some in LEVELS.items()}
-    combinations = [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
+    every = (dict(zip(LEVELS, chosen, strict=True)) for chosen in product(*LEVELS.values()))
+    combinations = [reading for reading in every if keeps_to_the_text(reading)]
     tables = list(results[0].parameters)
     predicted: dict[str, dict[str, Any]] = {"size": {}, "accuracy": {}}
     for table in tables:

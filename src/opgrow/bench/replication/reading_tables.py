@@ -12,10 +12,12 @@ from ..tables import Table
 from .factorial import Effect
 from .reading_results import LEVELS, Measured, distance, effects_of, measured
 from .reading_study import AROUND, DESIGN
+from .readings import keeps_to_the_text
 
 __all__ = ["effect_table", "nearest_table", "out_of_reach_table", "tables_of"]
 
 _METHOD = "HeMLGOP"
+_KEEPS, _CONTRADICTS, _OPTIMISTIC = "keeps to the text", "contradicts the text", "decides on test rows"
 
 
 def tables_of(rows: Sequence[Mapping[str, str]]) -> list[Table]:
@@ -39,21 +41,23 @@ def effect_table(design: Sequence[Measured]) -> Table:
     return Table("effects", title, head, tuple(body), "The range in brackets is one standard error.")
 
 
-def nearest_table(results: Sequence[Measured], n: int = 8) -> Table:
-    """The readings that are nearest to the paper, none of which decides on test rows."""
-    honest = [one for one in results if not one.decides_on_test]
-    ranked = sorted(honest, key=lambda one: distance(one.log_sizes(), one.accuracies()))[:n]
-    tables = list(ranked[0].parameters)
-    body = [("as printed", "", *(_printed(table) for table in tables))]
-    body += [
-        (
-            _described(one),
-            f"{distance(one.log_sizes(), one.accuracies()):.2f}",
-            *(_cell(one, t) for t in tables),
-        )
-        for one in ranked
-    ]
-    return Table("nearest", "The nearest readings", ("reading", "distance", *tables), tuple(body))
+def nearest_table(results: Sequence[Measured], n: int = 4) -> Table:
+    """The nearest readings of three kinds: those that keep to the text, that do not, and that use test rows."""
+    groups: dict[str, list[Measured]] = {_KEEPS: [], _CONTRADICTS: [], _OPTIMISTIC: []}
+    for one in results:
+        kind = _KEEPS if keeps_to_the_text(one.reading) else _CONTRADICTS
+        groups[_OPTIMISTIC if one.decides_on_test else kind].append(one)
+    tables = list(results[0].parameters)
+    body = [("as printed", "", "", *(_printed(table) for table in tables))]
+    for kind, some in groups.items():
+        for one in sorted(some, key=_far)[:n]:
+            body.append((_described(one), kind, _distance(one), *(_cell(one, table) for table in tables)))
+    head = ("reading", "", "distance", *tables)
+    note = (
+        "Mean test accuracy and geometric mean of the sizes over splits. What is not named is the first "
+        "level of everything."
+    )
+    return Table("nearest", "The nearest readings", head, tuple(body), note)
 
 
 def around_table(around: Sequence[Measured]) -> Table:
@@ -101,8 +105,12 @@ def _described(one: Measured) -> str:
     return "; ".join(changed) or "the first level of everything"
 
 
+def _far(one: Measured) -> float:
+    return distance(one.log_sizes(), one.accuracies())
+
+
 def _distance(one: Measured) -> str:
-    return f"{distance(one.log_sizes(), one.accuracies()):.2f}"
+    return f"{_far(one):.2f}"
 
 
 def _cell(one: Measured, table: str) -> str:

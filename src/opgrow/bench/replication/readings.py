@@ -34,6 +34,7 @@ __all__ = [
     "changes_of",
     "designed",
     "fit_reading",
+    "keeps_to_the_text",
     "neighbours",
     "runs_of",
 ]
@@ -44,10 +45,14 @@ Reading = dict[str, str]
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that the paper leaves open, and what its levels change; four levels take two columns."""
+    """Something that the paper leaves open, and what its levels change; four levels take two columns.
+
+    Of one that is ``stated``, the paper says the first level; the other one asks what it would change.
+    """
 
     name: str
     levels: dict[str, dict[str, Any]]
+    stated: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -75,11 +80,12 @@ FACTORS = (
             "accuracy": {"criterion": "accuracy", "search_score": "accuracy"},
             "loss": {"criterion": "loss", "search_score": "loss"},
         },
+        stated=True,
     ),
     Factor("state kept", {"best": {}, "last": {}}),
     Factor("batch size", {"32": {"batch_size": 32}, "128": {"batch_size": 128}}),
     Factor("dropout", {"0.1": {"dropout": 0.1}, "0.5": {"dropout": 0.5}}),
-    Factor("dropout of inputs", {"0": {"input_dropout": 0.0}, "0.2": {"input_dropout": 0.2}}),
+    Factor("dropout of inputs", {"0": {"input_dropout": 0.0}, "0.2": {"input_dropout": 0.2}}, stated=True),
     Factor("ridge", {"1": {"ridge": 1.0}, "best of three": {"ridge": (0.1, 1.0, 10.0)}}),
     Factor(
         "weights kept small by",
@@ -94,6 +100,7 @@ FACTORS = (
             "1e-4": {"block_threshold": 1e-4, "layer_threshold": 1e-4},
             "1e-2": {"block_threshold": 1e-2, "layer_threshold": 1e-2},
         },
+        stated=True,
     ),
     Factor("inputs", {"standardised": {"standardize": True}, "raw": {"standardize": False}}),
 )
@@ -129,13 +136,19 @@ def designed() -> list[Reading]:
     return readings
 
 
+def keeps_to_the_text(reading: Reading) -> bool:
+    """Whether a reading contradicts nothing that the paper says, and decides on no test rows."""
+    first = all(reading[f.name] == next(iter(f.levels)) for f in FACTORS if f.stated)
+    return first and TEST_ROWS not in reading.values()
+
+
 def neighbours(reading: Reading) -> list[Reading]:
-    """A reading and all that differ from it in one thing; none of these decides on the test rows."""
+    """A reading and all that differ from it in one thing."""
     others = [
         reading | {factor.name: level}
         for factor in FACTORS
         for level in factor.levels
-        if level not in (reading[factor.name], TEST_ROWS)
+        if level != reading[factor.name]
     ]
     return [reading, *others]
 
