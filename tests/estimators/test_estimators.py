@@ -619,7 +619,7 @@ def test_the_papers_settings():
     assert clf.block_threshold == clf.layer_threshold == 1e-4
     assert clf.weight_range == pytest.approx(2 * np.pi)
     assert (tuple(clf.learning_rates), tuple(clf.epochs)) == ((0.01, 0.001, 0.0001), (20, 40, 40))
-    assert clf.validation_fraction == 0
+    assert clf.validation_fraction == 0.2
     assert not clf.share_draws
     assert clf.patience is None
     assert (clf.fine_tune_epochs, clf.fine_tune_learning_rate) == (200, 5e-5)

@@ -96,7 +96,7 @@ def effects_of(results: Sequence[Measured]) -> tuple[list[Effect], list[Effect]]
 
 
 def predicted_nearest(results: Sequence[Measured]) -> Reading:
-    """The reading that the main effects, table by table, predict to be nearest of those that keep to the text."""
+    """The reading that main effects, table by table, predict to be nearest of those that keep to the text."""
     readings = [one.reading for one in results]
     every = (dict(zip(LEVELS, chosen, strict=True)) for chosen in product(*LEVELS.values()))
     combinations = [reading for reading in every if keeps_to_the_text(reading)]

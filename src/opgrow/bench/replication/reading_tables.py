@@ -42,7 +42,7 @@ def effect_table(design: Sequence[Measured]) -> Table:
 
 
 def nearest_table(results: Sequence[Measured], n: int = 4) -> Table:
-    """The nearest readings of three kinds: those that keep to the text, that do not, and that use test rows."""
+    """The nearest readings of three kinds: they keep to the text, contradict it, or decide on test rows."""
     groups: dict[str, list[Measured]] = {_KEEPS: [], _CONTRADICTS: [], _OPTIMISTIC: []}
     for one in results:
         kind = _KEEPS if keeps_to_the_text(one.reading) else _CONTRADICTS
