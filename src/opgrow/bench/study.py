@@ -147,7 +147,7 @@ def _task(study: Study, run: Run) -> Finished:
     result = execute(run, x, y, split, study.select, study.budget, study.device)
     if study.budget is not None:
         result["budget"] = study.budget
-    return run, result | {"commit": commit(), "machine": machine()}
+    return run, result | {"commit": commit(), "machine": machine(), "device": study.device}
 
 
 @lru_cache(maxsize=4)

@@ -49,22 +49,9 @@ QUANTITIES = {
 #: Quantities that are fractions and shown in percent.
 _PERCENT = ("accuracy", "calibration")
 _COLUMNS = (
-    *(
-        "commit",
-        "machine",
-        "command",
-        "protocol",
-        "select",
-        "dataset",
-        "split",
-        "model",
-        "status",
-        "accuracy",
-        "training_accuracy",
-        "calibration",
-        "parameters",
-    ),
-    *("flops", "seconds", "selection_seconds", "topology", "operators", "chosen", "message"),
+    *("commit", "machine", "device", "command", "protocol", "select", "dataset", "split", "model", "status"),
+    *("accuracy", "training_accuracy", "calibration", "parameters", "flops", "seconds"),
+    *("selection_seconds", "topology", "operators", "chosen", "message"),
 )
 
 

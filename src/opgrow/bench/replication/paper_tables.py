@@ -20,7 +20,7 @@ from ..tables import Table, median_run
 __all__ = ["paper_tables", "rows_of"]
 
 _NUMERALS = ("", "I", "II", "III", "IV", "V", "VI")
-_PUBLISHED, _AS_PRINTED, _OURS = "published", "as printed", "our defaults"
+_PUBLISHED, _AS_PRINTED, _OURS = "published", "run as printed", "our defaults"
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
