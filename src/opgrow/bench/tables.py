@@ -49,7 +49,19 @@ QUANTITIES = {
 #: Quantities that are fractions and shown in percent.
 _PERCENT = ("accuracy", "calibration")
 _COLUMNS = (
-    *("commit", "machine", "device", "command", "protocol", "select", "dataset", "split", "model", "status"),
+    *(
+        "commit",
+        "machine",
+        "device",
+        "command",
+        "protocol",
+        "select",
+        "dataset",
+        "split",
+        "seed",
+        "model",
+        "status",
+    ),
     *("accuracy", "training_accuracy", "calibration", "parameters", "flops", "seconds"),
     *("selection_seconds", "topology", "operators", "chosen", "message"),
 )
@@ -65,6 +77,7 @@ def as_csv(results: Sequence[Finished], source: Mapping[str, str]) -> str:
     writer.writerow(_COLUMNS)
     for run, result in results:
         cells = {**source, "dataset": run.dataset, "split": run.split, "model": run.model, **result}
+        cells["seed"] = run.split
         cells["operators"] = " ".join(f"{b['set']}:{b['neurons']}" for b in result.get("operators", ()))
         writer.writerow(["" if cells.get(name) is None else cells[name] for name in _COLUMNS])
     return text.getvalue()
