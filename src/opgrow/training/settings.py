@@ -51,8 +51,8 @@ class TuningSettings:
     """Schedule and regularisation.
 
     ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
-    without a better score. ``epoch_score`` and ``keep_state`` are one of `EPOCH_SCORES` and `KEEP_STATES`:
-    estimators have the first of each, and `opgrow.bench.replication` asks what the others would do.
+    without a better score. ``epoch_score`` and ``keep_state`` are one of `EPOCH_SCORES` and `KEEP_STATES`;
+    estimators score after an epoch, and `opgrow.bench.replication` asks what scores during it would do.
     """
 
     loss: Loss = "cross_entropy"

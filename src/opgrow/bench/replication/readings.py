@@ -82,7 +82,7 @@ FACTORS = (
         },
         stated=True,
     ),
-    Factor("state kept", {"best": {}, "last": {}}),
+    Factor("state kept", {"best": {"keep_state": "best"}, "last": {"keep_state": "last"}}),
     Factor("batch size", {"32": {"batch_size": 32}, "128": {"batch_size": 128}}),
     Factor("dropout", {"0.1": {"dropout": 0.1}, "0.5": {"dropout": 0.5}}),
     Factor("dropout of inputs", {"0": {"input_dropout": 0.0}, "0.2": {"input_dropout": 0.2}}, stated=True),
@@ -106,11 +106,6 @@ FACTORS = (
 )
 #: What all readings share, unless they hold rows out.
 _SHARED: dict[str, Any] = {"validation_fraction": 0.0, "n_jobs": 1}
-#: What is no parameter of the estimators, but a setting of the tuning.
-_TUNING: dict[tuple[str, str], dict[str, str]] = {
-    ("rows that decide", "training rows, during an epoch"): {"epoch_score": "during"},
-    ("state kept", "last"): {"keep_state": "last"},
-}
 
 
 def changes_of(reading: Reading) -> dict[str, Any]:
@@ -167,17 +162,12 @@ class ReadingRun:
         return {"part": self.part, "table": self.table, "split": self.split, **self.reading}
 
 
-class _Read(HeMLGOPClassifier):
-    """HeMLGOP with settings of the tuning that are no parameters of the estimators."""
-
-    _reading: Reading = {}  # noqa: RUF012 - never changed
+class _ScoredDuring(HeMLGOPClassifier):
+    """HeMLGOP that scores epochs while it trains, which no parameter of the estimators does."""
 
     def _settings(self, classification: bool) -> BlockSettings:
         settings = super()._settings(classification)
-        own: dict[str, Any] = {}
-        for item in self._reading.items():
-            own |= _TUNING.get(item, {})
-        tuning, last = (replace(s, **own) for s in (settings.tuning, settings.fine_tuning))
+        tuning, last = (replace(s, epoch_score="during") for s in (settings.tuning, settings.fine_tuning))
         return replace(settings, tuning=tuning, fine_tuning=last)
 
 
@@ -192,10 +182,10 @@ class Bounds:
 def fit_reading(run: ReadingRun, x: np.ndarray, y: np.ndarray, bounds: Bounds) -> dict[str, Any]:
     """Fit a reading, and say what came of it; ``y`` holds the codes of classes."""
     split = draw_split(y, run.split)
-    model = _Read.paper(
+    during = run.reading["rows that decide"] == "training rows, during an epoch"
+    model = (_ScoredDuring if during else HeMLGOPClassifier).paper(
         "small", random_state=run.split, max_parameters=bounds.max_parameters, **changes_of(run.reading)
     )
-    model._reading = run.reading
     on_test = run.reading["rows that decide"] == TEST_ROWS
     held = (x[split.test], y[split.test]) if on_test else None
     started = time.process_time()
