@@ -21,6 +21,16 @@ _WITH_TEXT = (
     *("adult", "car", "churn_mlc", "credit_approval", "cylinder_bands", "heart_cleveland", "horse_colic"),
     *("kr_vs_kp", "splice", "titanic"),
 )
+#: Models whose means sentences repeat, by a short name.
+_NAMED = {
+    DEFAULT: "ours",
+    "HeMLGOP preset=accurate": "accurate",
+    "HeMLGOP preset=compact": "compact",
+    "HeMLGOP preset=null": "one",
+    "RBF SVM (inner CV)": "svm",
+    "random forest": "forest",
+    "MLP 200-200": "mlp",
+}
 _SHOWN = {
     DEFAULT: f"**{DEFAULT}**",
     "HeMLGOP preset=accurate": "HeMLGOP, `preset=accurate`",
@@ -36,12 +46,14 @@ def figures() -> Figures:
     tables = {
         "peers-aside": _overview(aside),
         "peers-all": _overview(every),
+        "peers-presets": _presets(every),
         "peers-easiest": _easiest(every),
         "peers-worst": _worst(every),
     }
     values = {
         **_values("peers", every),
         **_values("peers-aside", aside),
+        **_values_of_models(every),
         **_values_of_text(every),
         "peers-diamonds-ours": f"{100 - 100 * _of(every, DEFAULT, 'diamonds', 'nrmse'):.1f}",
         "peers-diamonds-perceptrons": f"{100 - 100 * _of(every, PERCEPTRONS, 'diamonds', 'nrmse'):.1f}",
@@ -77,6 +89,26 @@ def _overview(summary: Summary) -> str:
 
 def _cell(value: float, form: str) -> str:
     return "" if np.isnan(value) else format(value, form)
+
+
+def _presets(summary: Summary) -> str:
+    """What averages and students are worth."""
+    shown = {
+        "HeMLGOP preset=null": "one network (`preset=None`)",
+        DEFAULT: 'five, averaged (`preset="balanced"`)',
+        "HeMLGOP preset=accurate": 'fifteen, averaged (`preset="accurate"`)',
+        "HeMLGOP preset=compact": 'a student of five (`preset="compact"`)',
+    }
+    rows = [
+        (
+            words,
+            f"{100 * summary.mean(model, 'accuracy'):.1f}",
+            f"{summary.mean(model, 'nrmse'):.3f}",
+            f"{summary.median(model, 'parameters'):,.0f}",
+        )
+        for model, words in shown.items()
+    ]
+    return markdown_table(("", "accuracy (%)", "RMSE / deviation", "parameters"), rows)
 
 
 def _easiest(summary: Summary, count: int = 5) -> str:
@@ -124,15 +156,25 @@ def _values(prefix: str, summary: Summary) -> dict[str, str]:
     }
 
 
+def _values_of_models(summary: Summary) -> dict[str, str]:
+    """Accuracy, size and time of some models, over all tables."""
+    found = {}
+    for model, name in _NAMED.items():
+        found |= {
+            f"peers-{name}-accuracy": f"{100 * summary.mean(model, 'accuracy'):.1f}",
+            f"peers-{name}-parameters": f"{summary.median(model, 'parameters'):,.0f}",
+            f"peers-{name}-time": f"{_ratio(summary, 'fit_cpu_seconds', model, DEFAULT):.1f}",
+        }
+    return found
+
+
 def _duel(summary: Summary, model: str) -> Duel:
     return next(one for one in summary.duels() if one.model == model)
 
 
-def _ratio(summary: Summary, what: str, other: str = "RealMLP-TD") -> float:
-    """The median over tables of the default's cost in units of another model's."""
-    ratios = [
-        _of(summary, DEFAULT, table, what) / _of(summary, other, table, what) for table in summary.tables
-    ]
+def _ratio(summary: Summary, what: str, model: str = DEFAULT, other: str = "RealMLP-TD") -> float:
+    """The median over tables of a model's cost in units of another one's."""
+    ratios = [_of(summary, model, table, what) / _of(summary, other, table, what) for table in summary.tables]
     return float(np.median(ratios))
 
 
