@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from opgrow.bench.figures import growth_curves, steps_of
 from opgrow.bench.models import OF_PAPER
 from opgrow.bench.published import METHODS, published
 from opgrow.bench.published_datasets import DATASETS
@@ -33,7 +34,7 @@ def figures() -> Figures:
     tables = {f"readings-{table.name}": _markdown(table) for table in tables_of(readings)}
     tables |= {f"paper-{table.name}": _markdown(table) for table in paper_tables(paper)}
     tables["paper-claims"] = _claims(paper)
-    return Figures(tables, _values(readings, paper), _pictures(paper))
+    return Figures(tables, _values(readings, paper), _histograms(paper) | _curves())
 
 
 def _markdown(table: Table) -> str:
@@ -91,7 +92,7 @@ def _claims(paper: Sequence[Mapping[str, str]]) -> str:
     return markdown_table(("", "accuracy, points from the printed one", "size, times the printed one"), rows)
 
 
-def _pictures(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Histograms of the operators, as shares of the neurons of each method."""
     counts: dict[str, dict[str, dict[str, float]]] = {kind: {} for kind in _KINDS}
     totals: dict[str, int] = defaultdict(int)
@@ -109,3 +110,13 @@ def _pictures(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
         }
         files[f"docs/images/paper-{kind}.svg"] = bars(percent, "neurons (%)")
     return files
+
+
+def _curves() -> dict[str, str]:
+    """Loss and accuracy over the epochs of the median run of HeMLGOP on one table, as the paper shows them."""
+    rows = rows_of((RESULTS / "paper-curves.csv").read_text(encoding="utf-8"))
+    run = steps_of([row for row in rows if (row["dataset"], row["model"]) == ("pima", f"HeMLGOP{OF_PAPER}")])
+    loss, accuracy = growth_curves(run), growth_curves(run, 1, "accuracy on the rows that decide")
+    assert loss is not None
+    assert accuracy is not None
+    return {"docs/images/paper-loss.svg": loss, "docs/images/paper-accuracy.svg": accuracy}

@@ -112,11 +112,12 @@ def _study_command(
 
 def _run(study: Study, as_json: bool) -> None:
     """Run a study, write its tables and its page, and print the tables."""
-    from opgrow.bench.models import split_name
+    from opgrow.bench.figures import curves_csv
+    from opgrow.bench.models import OF_PAPER, split_name
     from opgrow.bench.page import page
     from opgrow.bench.replication.paper_tables import paper_tables, rows_of
     from opgrow.bench.study import run_study
-    from opgrow.bench.tables import as_csv, as_markdown, summarize, tables_of
+    from opgrow.bench.tables import REFERENCE, as_csv, as_markdown, summarize, tables_of
     from opgrow.common.atomic import write_together
 
     study.check()
@@ -133,7 +134,8 @@ def _run(study: Study, as_json: bool) -> None:
     if study.select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     shown = page(study, results, command)
-    texts = {"results.csv": lines, "tables.md": tables, "index.html": shown}
+    curves = curves_csv(results, [f"{REFERENCE}{OF_PAPER}", REFERENCE])
+    texts = {"results.csv": lines, "curves.csv": curves, "tables.md": tables, "index.html": shown}
     write_together({study.out / name: text.encode() for name, text in texts.items()})
     if as_json:
         summary = summarize(results, study.rules.summary)
