@@ -113,7 +113,7 @@ def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _curves() -> dict[str, str]:
-    """Loss and accuracy over the epochs of the median run of HeMLGOP on one table, as the paper shows them."""
+    """Loss and accuracy over the epochs of the median run of HeMLGOP on a table, as the paper shows them."""
     rows = rows_of((RESULTS / "paper-curves.csv").read_text(encoding="utf-8"))
     run = steps_of([row for row in rows if (row["dataset"], row["model"]) == ("pima", f"HeMLGOP{OF_PAPER}")])
     loss, accuracy = growth_curves(run), growth_curves(run, 1, "accuracy on the rows that decide")
