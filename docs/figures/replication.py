@@ -12,10 +12,10 @@ from opgrow.bench.models import OF_PAPER
 from opgrow.bench.published import METHODS, published
 from opgrow.bench.published_datasets import DATASETS
 from opgrow.bench.replication.paper_tables import operator_counts, paper_tables, rows_of
-from opgrow.bench.replication.reading_results import effects_of, measured
+from opgrow.bench.replication.reading_results import Measured, distance, effects_of, measured
 from opgrow.bench.replication.reading_study import AROUND, DESIGN, results_of
 from opgrow.bench.replication.reading_tables import tables_of
-from opgrow.bench.replication.readings import TEST_ROWS
+from opgrow.bench.replication.readings import TEST_ROWS, keeps_to_the_text
 from opgrow.bench.runs import DONE
 from opgrow.bench.tables import Table, median_run
 from opgrow.report.charts import bars
@@ -61,8 +61,45 @@ def _values(readings: Sequence[Mapping[str, str]]) -> dict[str, str]:
         "readings-test-points": _points(accuracies[TEST_ROWS]),
         "readings-test-size": f"{2 ** -sizes[TEST_ROWS].effect:.1f}",
         "readings-other-size": f"{2 ** max(others):.2f}",
-        "readings-around": f"{len(measured(readings, AROUND))}",
+        **_values_around(measured(readings, AROUND)),
+        **_gaps(measured(readings)),
     }
+
+
+def _values_around(around: Sequence[Measured]) -> dict[str, str]:
+    """The nearest reading's sizes, and what keeping the best state does, on the same tables and splits."""
+    centre = around[0]
+    nearest = min(
+        (one for one in around if keeps_to_the_text(one.reading)),
+        key=lambda one: distance(one.log_sizes(), one.accuracies()),
+    )
+    sizes = {table: f"{np.exp(size):,.0f}" for table, size in nearest.log_sizes().items()}
+    [best] = [one for one in around if one.reading == centre.reading | {"state kept": "best"}]
+    logs = [
+        np.log2(theirs / ours)
+        for table in centre.parameters
+        for ours, theirs in zip(centre.parameters[table], best.parameters[table], strict=True)
+    ]
+    error = np.std(logs, ddof=1) / np.sqrt(len(logs))
+    low, high = 2 ** (np.mean(logs) - error), 2 ** (np.mean(logs) + error)
+    return {
+        **{f"readings-nearest-{table}": size for table, size in sizes.items()},
+        "readings-best-size": f"{2 ** np.mean(logs):.1f}",
+        "readings-best-low": f"{low:.1f}",
+        "readings-best-high": f"{high:.1f}",
+    }
+
+
+def _gaps(results: Sequence[Measured]) -> dict[str, str]:
+    """How far the best mean accuracies stay behind the printed ones, with and without the test rows."""
+    values = {}
+    for table in results[0].accuracy:
+        theirs = published(table, METHODS[0]).accuracy
+        assert theirs is not None
+        for name, on_test in (("gap", False), ("test-gap", True)):
+            best = max(one.accuracies()[table] for one in results if one.decides_on_test == on_test)
+            values[f"readings-{name}-{table}"] = f"{100 * theirs - best:.1f}"
+    return values
 
 
 def _comparisons(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
