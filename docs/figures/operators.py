@@ -83,6 +83,7 @@ def _values(found: Iterable[tuple[str, Answer]]) -> dict[str, str]:
     values = {}
     for name, one in found:
         values |= {
+            f"operators-{name}-tables": str(len(one.differences)),
             f"operators-{name}-ahead": str(one.ahead),
             f"operators-{name}-behind": str(one.behind),
             f"operators-{name}-points": f"{100 * one.mean:+.1f} ± {100 * one.error:.1f}",
