@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opgrow.cli import operators, options, peers, studies
+from opgrow.cli import operators, options, peers, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -229,4 +229,5 @@ def _show(measured: Iterable[Row | Measured], as_json: bool, machine: str | None
 
 studies.add_commands(app)
 app.command()(peers.peers)
+app.command()(replication.readings)
 app.command()(operators.operators)
