@@ -94,12 +94,13 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         name: str | None = None,
         calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
+        package: str | None = None,
     ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
         from ..export import export_c
 
         options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
-        return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
+        return export_c(self, path, weights=weights, arithmetic=arithmetic, package=package, **options)
 
     def report(
         self, path: str | os.PathLike[str], X_test: ArrayLike | None = None, y_test: ArrayLike | None = None

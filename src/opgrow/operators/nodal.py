@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import single_precision as f32
 from .fixed_forms import Array, Bits, ExactProducts, FixedNodal
 from .kinds import Nodal, Separable
 from .shared import (
@@ -24,7 +25,10 @@ from .shared import (
     tensor_clamped,
 )
 
-__all__ = ["FIXED_BELL", "NODALS", "bell_slopes", "fixed_bell", "onnx_bell"]
+__all__ = ["FIXED_BELL", "LOG2_E", "NODALS", "bell_slopes", "fixed_bell", "onnx_bell"]
+
+#: Powers of two are what single precision takes: exp(x) = 2^(x log2(e)). Angles are half turns.
+LOG2_E, _INVERSE_PI = np.float32(1.44269504), np.float32(0.318309886)
 
 MULTIPLICATION = Nodal(
     name="multiplication",
@@ -38,7 +42,7 @@ MULTIPLICATION = Nodal(
         "return psi((int64_t)w * y, w_bits + x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * y, w_bits + x_bits - bits),
         digits=24,
-        exact=ExactProducts("(int32_t)w[{i}] * x[{i}]", "(w_bits + x_bits)", power=1),
+        exact=ExactProducts("(int32_t)WEIGHT_AT(w + {i}) * x[{i}]", "(w_bits + x_bits)", power=1),
     ),
     onnx=Separable(lambda graph, y: y, lambda w: w),
 )
@@ -63,7 +67,8 @@ EXPONENTIAL = Nodal(
     code=1,
     formula=lambda y, w: np.expm1(clamped(w * y)),
     slopes=_exponential_slopes,
-    c="expm1f(bounded(w * y))",
+    single=lambda y, w: f32.two_to_minus_1(f32.bounded2(w * (y * LOG2_E))),
+    c="two_to_minus_1(bounded2(w * (y * 1.44269504f)))",
     fixed=FixedNodal(
         "return psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
@@ -93,7 +98,8 @@ HARMONIC = Nodal(
     code=2,
     formula=lambda y, w: np.sin(w * y),
     slopes=_harmonic_slopes,
-    c="sinf(w * y)",
+    single=lambda y, w: f32.sine_of_half_turns(w * (y * _INVERSE_PI)),
+    c="sine_of_half_turns(w * (y * 0.318309886f))",
     fixed=FixedNodal(
         "return psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits);\n",
         _fixed_harmonic,
@@ -114,7 +120,9 @@ QUADRATIC = Nodal(
         "return psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * (y * y), w_bits + 2 * x_bits - bits),
         digits=24,
-        exact=ExactProducts("(int64_t)w[{i}] * ((int32_t)x[{i}] * x[{i}])", "(w_bits + 2 * x_bits)", power=2),
+        exact=ExactProducts(
+            "(int64_t)WEIGHT_AT(w + {i}) * ((int32_t)x[{i}] * x[{i}])", "(w_bits + 2 * x_bits)", power=2
+        ),
     ),
     onnx=Separable(onnx_square, lambda w: w),
 )
@@ -154,7 +162,8 @@ GAUSSIAN = Nodal(
     code=4,
     formula=lambda y, w: w * bounded_exp(-w * np.square(y)),
     slopes=_gaussian_slopes,
-    c="w * expf(bounded(-w * (y * y)))",
+    single=lambda y, w: w * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
+    c="w * two_to(bounded2(w * (y * y * -1.44269504f)))",
     fixed=FixedNodal(
         f"return psi((int64_t)w * {FIXED_BELL.format(y='y')},\n    w_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (
@@ -180,7 +189,8 @@ DOG = Nodal(
     code=5,
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(y)),
     slopes=_dog_slopes,
-    c="w * y * expf(bounded(-w * (y * y)))",
+    single=lambda y, w: w * y * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
+    c="w * y * two_to(bounded2(w * (y * y * -1.44269504f)))",
     fixed=FixedNodal(
         f"return psi((int64_t)(w * y) * {FIXED_BELL.format(y='y')},\n    w_bits + x_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (

@@ -152,7 +152,7 @@ def _check_types(what: str, facts: dict[str, Any], kind: type[Any]) -> None:
     for fact, value in facts.items():
         if fact not in names:
             raise TypeError(f"{what} cannot state {fact!r}; facts are: {', '.join(names)}")
-        expected = {"c": str, "window": int, "fixed": _FIXED[kind]}.get(fact)
+        expected = {"c": str, "fold": str, "window": int, "fixed": _FIXED[kind]}.get(fact)
         right = callable(value) if expected is None else isinstance(value, expected)
         if not right and not (fact == "onnx" and isinstance(value, Separable)):
             wanted = "a function" if expected is None else f"of type {expected.__name__}"
