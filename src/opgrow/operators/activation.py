@@ -52,6 +52,7 @@ SIGMOID = Activation(
     slopes=_sigmoid_slopes,
     single=lambda x: np.float32(1) / (np.float32(1) + np.exp(-x)),
     c="1.0f / (1.0f + expf(-x))",
+    js="1 / (1 + exp(-x))",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
@@ -78,6 +79,7 @@ TANH = Activation(
     formula=np.tanh,
     slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
     c="tanhf(x)",
+    js="tanh(x)",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
@@ -99,6 +101,7 @@ RELU = Activation(
     formula=lambda x: np.maximum(x, 0),
     slopes=lambda x: (x > 0).astype(x.dtype),
     c="x < 0.0f ? 0.0f : x",
+    js="x < 0 ? 0 : x",
     fixed=FixedActivation(
         "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
     ),
@@ -134,6 +137,7 @@ SOFTPLUS = Activation(
     formula=softplus,
     slopes=lambda x: -sigmoid(-x),
     c="(x < 0.0f ? -x : 0.0f) + log1pf(expf(-fabsf(x)))",
+    js="(x < 0 ? -x : 0) + log1p(exp(-abs(x)))",
     fixed=FixedActivation(
         "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
     ),
@@ -153,6 +157,7 @@ INVERSE_ABSOLUTE = Activation(
     formula=lambda x: x / (1 + np.abs(x)),
     slopes=lambda x: 1 / np.square(1 + np.abs(x)),
     c="x / (1.0f + fabsf(x))",
+    js="x / (1 + abs(x))",
     fixed=FixedActivation(
         """\
 const int64_t size = z < 0 ? -(int64_t)z : z;
@@ -193,6 +198,7 @@ ELU = Activation(
     formula=lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
     c="x < 0.0f ? expm1f(x) : x",
+    js="x < 0 ? expm1(x) : x",
     fixed=FixedActivation(
         "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
     ),
@@ -208,6 +214,7 @@ IDENTITY = Activation(
     formula=lambda x: x,
     slopes=np.ones_like,
     c="x",
+    js="x",
     fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
     onnx=lambda graph, x: x,
 )

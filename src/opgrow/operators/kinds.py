@@ -1,7 +1,7 @@
 """The three kinds of operators, and the facts that an operator states about itself.
 
 Whatever the package does with an operator it reads from these facts: the reference computes by ``function``,
-fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``. The
+fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``, pages ``js``. The
 compiled engine and the Triton kernels know the built-in operators by their ``code``. A fact that is None is
 not known, and what needs it says so (`check_facts`).
 """
@@ -60,6 +60,7 @@ class Nodal:
     formula : psi in numpy
     slopes : (y, w) to the derivatives by the weight and by the input, in numpy
     c : psi as a C expression of floats y and w; ``bounded(x)`` is x within [-10, 10]
+    js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
     fixed : FixedNodal
     onnx : function (graph, y, w) of y (rows, D, 1) and w (D, d), or `Separable`
     """
@@ -72,6 +73,7 @@ class Nodal:
     formula: Callable[[Array, Array], Array] | None = field(default=None, repr=False)
     slopes: Callable[[Array, Array], tuple[Array, Array]] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
     fixed: FixedNodal | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str, str], str] | Separable | None = field(default=None, repr=False)
 
@@ -90,6 +92,7 @@ class Pool:
     slopes : z (N, D, d) to the derivatives by every z, in numpy
     single : rho of z (D, N, d) in single precision, in the order in which ``c`` adds; None for ``formula``
     c : body of a C function in which PSI(i) is psi of input i < n
+    js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
     fixed : FixedPool
     window : neighbouring inputs whose psi are multiplied before they are added up, if that is what rho does
     onnx : function (graph, z) of z (rows, D, d), if there is no window
@@ -104,6 +107,7 @@ class Pool:
     slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
     single: Callable[[Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
     fixed: FixedPool | None = field(default=None, repr=False)
     window: int | None = None
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
@@ -123,6 +127,7 @@ class Activation:
     slopes : the derivative in numpy
     single : f in single precision as ``c`` computes it; None for ``formula``
     c : f as a C expression of float x; ``bounded(x)`` is x within [-10, 10]
+    js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
     fixed : FixedActivation
     onnx : function (graph, x)
     """
@@ -136,6 +141,7 @@ class Activation:
     slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
     single: Callable[[Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
     fixed: FixedActivation | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
 
@@ -144,7 +150,13 @@ Operator = Nodal | Pool | Activation
 _Fact = TypeVar("_Fact")
 
 #: What a fact is in a sentence.
-_FACTS = {"formula": "numpy formula", "c": "C text", "fixed": "fixed-point form", "onnx": "ONNX nodes"}
+_FACTS = {
+    "formula": "numpy formula",
+    "c": "C text",
+    "js": "JavaScript text",
+    "fixed": "fixed-point form",
+    "onnx": "ONNX nodes",
+}
 
 
 def check_facts(operator: Operator, facts: Sequence[str], where: str) -> None:

@@ -34,6 +34,7 @@ MULTIPLICATION = Nodal(
     formula=lambda y, w: w * y,
     slopes=lambda y, w: (y, w),
     c="w * y",
+    js="w * y",
     fixed=FixedNodal(
         "return psi((int64_t)w * y, w_bits + x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * y, w_bits + x_bits - bits),
@@ -64,6 +65,7 @@ EXPONENTIAL = Nodal(
     formula=lambda y, w: np.expm1(clamped(w * y)),
     slopes=_exponential_slopes,
     c="expm1f(bounded(w * y))",
+    js="expm1(bounded(w * y))",
     fixed=FixedNodal(
         "return psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
@@ -94,6 +96,7 @@ HARMONIC = Nodal(
     formula=lambda y, w: np.sin(w * y),
     slopes=_harmonic_slopes,
     c="sinf(w * y)",
+    js="sin(w * y)",
     fixed=FixedNodal(
         "return psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits);\n",
         _fixed_harmonic,
@@ -110,6 +113,7 @@ QUADRATIC = Nodal(
     formula=lambda y, w: w * np.square(y),
     slopes=lambda y, w: (np.square(y), 2 * w * y),
     c="w * (y * y)",
+    js="w * fround(y * y)",
     fixed=FixedNodal(
         "return psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * (y * y), w_bits + 2 * x_bits - bits),
@@ -155,6 +159,7 @@ GAUSSIAN = Nodal(
     formula=lambda y, w: w * bounded_exp(-w * np.square(y)),
     slopes=_gaussian_slopes,
     c="w * expf(bounded(-w * (y * y)))",
+    js="w * exp(bounded(-w * (y * y)))",
     fixed=FixedNodal(
         f"return psi((int64_t)w * {FIXED_BELL.format(y='y')},\n    w_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (
@@ -181,6 +186,7 @@ DOG = Nodal(
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(y)),
     slopes=_dog_slopes,
     c="w * y * expf(bounded(-w * (y * y)))",
+    js="w * y * exp(bounded(-w * (y * y)))",
     fixed=FixedNodal(
         f"return psi((int64_t)(w * y) * {FIXED_BELL.format(y='y')},\n    w_bits + x_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (

@@ -44,6 +44,17 @@ for (int i = 0; i < n;) {
 }
 return total;
 """,
+    js="""\
+// In parts of 64, rounded to single precision after each addition, as the engine has it.
+let total = 0;
+for (let i = 0; i < n;) {
+  const end = min(n, i + 64);
+  let part = 0;
+  for (; i < end; i++) part = fround(part + PSI(i));
+  total = fround(total + part);
+}
+return total;
+""",
     fixed=FixedPool(
         """\
 int64_t total = 0;
@@ -79,6 +90,15 @@ for (int i = 1; i < n; i++) {
     const float now = PSI(i);
     total += before * now;
     before = now;
+}
+return total;
+""",
+    js="""\
+let total = 0, before = PSI(0);
+for (let i = 1; i < n; i++) {
+  const now = PSI(i);
+  total += before * now;
+  before = now;
 }
 return total;
 """,
@@ -137,6 +157,16 @@ for (int i = 2; i < n; i++) {
 }
 return total;
 """,
+    js="""\
+let total = 0, first = PSI(0), second = n > 1 ? PSI(1) : 0;
+for (let i = 2; i < n; i++) {
+  const third = PSI(i);
+  total += first * second * third;
+  first = second;
+  second = third;
+}
+return total;
+""",
     fixed=FixedPool(
         """\
 int64_t total = 0;
@@ -180,6 +210,11 @@ for (int i = 1; i < n; i++) {
         largest = now;
     }
 }
+return largest;
+""",
+    js="""\
+let largest = PSI(0);
+for (let i = 1; i < n; i++) largest = max(largest, PSI(i));
 return largest;
 """,
     fixed=FixedPool(

@@ -52,6 +52,7 @@ QUADRATIC = Nodal(
     formula=lambda y, w: np.square(w * clamped(y)),
     slopes=_quadratic_slopes,
     c="(w * bounded(y)) * (w * bounded(y))",
+    js="(w * bounded(y)) ** 2",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits);\n",
         _fixed_quadratic,
@@ -85,6 +86,7 @@ DOG = Nodal(
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(clamped(y))),
     slopes=_dog_slopes,
     c="w * y * expf(bounded(-w * (bounded(y) * bounded(y))))",
+    js="w * y * exp(bounded(-w * bounded(y) ** 2))",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * y) * {FIXED_BELL.format(y='c')},\n"
         "    w_bits + x_bits + 16 - psi_bits);\n",
@@ -102,6 +104,7 @@ SOFTPLUS = Activation(
     formula=lambda x: softplus(clamped(x)),
     slopes=lambda x: -sigmoid(-x) * passes_gradient(x),
     c="(x < 0.0f ? -bounded(x) : 0.0f) + log1pf(expf(-fabsf(bounded(x))))",
+    js="(x < 0 ? -bounded(x) : 0) + log1p(exp(-abs(bounded(x))))",
     fixed=FixedActivation(
         """\
 const int32_t x = within(z, rescale(10, -bits));

@@ -1,0 +1,127 @@
+"""Everything that the live part of a page knows: the network, its inputs, some rows, and how it grew."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...growth.events import GrowthStep
+from ...growth.model import GrownModel
+from ...rows.preparation import as_array
+from .arrays import network_data
+from .scripts import lacking
+from .table import columns_data, values_of
+
+__all__ = ["MOST_PARAMETERS", "as_json", "live_data", "reason_against", "steps_data"]
+
+#: A network of more parameters makes a page of more than a megabyte, and moves slowly.
+MOST_PARAMETERS = 120_000
+_MOST_ROWS, _MOST_VALUES = 1000, 20_000
+
+
+def reason_against(estimator: GrownModel) -> str | None:
+    """Why a network cannot compute in a page, in a sentence; None where it can."""
+    network = estimator.network_
+    if network.n_parameters() > MOST_PARAMETERS:
+        return (
+            f"The network has {network.n_parameters():,} parameters, and a page that can be sent takes "
+            f"{MOST_PARAMETERS:,} at most: so it does not compute in this page."
+        )
+    without = lacking(network)
+    if without:
+        names = ", ".join(f"the {operator.kind} operator {operator.name!r}" for operator in without)
+        return (
+            f"The network does not compute in this page, because {names} "
+            f"{'was' if len(without) == 1 else 'were'} registered without a form in JavaScript: "
+            f"js=... of opgrow.register_{without[0].kind}."
+        )
+    return None
+
+
+def live_data(
+    estimator: GrownModel,
+    X: Any,
+    truth: Any,
+    matrix: np.ndarray | None,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    **words: Any,
+) -> dict[str, Any]:
+    """What the scripts read.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator
+    X : rows of the user, or None
+    truth : places of true classes (n,), or true numbers (n, targets), or None
+    matrix : the same rows as the network takes them, or None
+    names : of the network's inputs
+    outputs : names of the classes or targets
+    **words : what else the page says
+    """
+    network = estimator.network_
+    values = values_of(estimator, X, matrix)
+    n_rows = 0 if values is None else values.n_rows
+    most = max(1, min(_MOST_ROWS, _MOST_VALUES // max(1, 1 if values is None else len(values.columns))))
+    places = np.unique(np.linspace(0, max(n_rows - 1, 0), min(n_rows, most)).round().astype(int))
+    if truth is not None:
+        truth = np.asarray(as_array(truth))[places].tolist()
+    is_classes = hasattr(estimator, "classes_")
+    return {
+        "network": network_data(network),
+        "loss": estimator.loss_ if isinstance(estimator.loss_, str) else "cross_entropy",
+        "classes": list(outputs) if is_classes else None,
+        "outputs": list(outputs),
+        "columns": columns_data(estimator, names, values),
+        "inputs": list(names),
+        "rows": {
+            "values": [] if values is None else values.rows(places.tolist()),
+            "truth": truth,
+            "numbers": places.tolist() if n_rows else [],
+            "total": n_rows,
+        },
+        "parameters": network.n_parameters(),
+        **words,
+    }
+
+
+def steps_data(history: Sequence[GrowthStep]) -> list[dict[str, Any]]:
+    """The steps of a growth for its replay."""
+    return [
+        {
+            "kind": step.kind,
+            "member": step.member,
+            "layer": step.layer,
+            "block": step.block,
+            "accepted": step.accepted,
+            "score": step.score.value,
+            "parameters": step.n_parameters,
+            "operators": None if step.operator_set is None else str(step.operator_set),
+            "neurons": step.n_neurons,
+            "seconds": round(step.search_seconds + step.tuning_seconds, 3),
+            "stopped": step.stopped,
+        }
+        for step in history
+    ]
+
+
+def as_json(data: Any) -> str:
+    """Data as text that is safe in a page: no markup, and nothing that JSON does not have."""
+    text = json.dumps(_plain(data), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, str):
+        return data
+    return data.item() if isinstance(data, np.generic) else data
