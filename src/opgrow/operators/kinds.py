@@ -1,9 +1,9 @@
 """The three kinds of operators, and the facts that an operator states about itself.
 
 Whatever the package does with an operator it reads from these facts: the reference computes by ``function``,
-fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``, pages ``js``. The
-compiled engine and the Triton kernels know the built-in operators by their ``code``. A fact that is None is
-not known, and what needs it says so (`check_facts`).
+fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``, and
+pages that move ``js``. The compiled engine and the Triton kernels know the built-in operators by their
+``code``. A fact that is None is not known, and what needs it says so (`check_facts`).
 """
 
 from __future__ import annotations

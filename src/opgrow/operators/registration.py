@@ -48,8 +48,8 @@ def register_nodal(
     **facts
         What else is known of the operator, for exports; see `opgrow.operators.Nodal`. ``formula`` is psi in
         numpy and ``slopes`` its derivatives by the weight and by the input, both compared with ``function``
-        at once; ``c`` is a C expression, ``js`` one of JavaScript, ``fixed`` the operator in integers and ``onnx`` a builder of nodes.
-        An export that needs a fact which is missing names it.
+        at once; ``c`` is a C expression, ``js`` one of JavaScript, ``fixed`` the operator in integers and
+        ``onnx`` a builder of nodes. An export that needs a fact which is missing names it.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
             "relative."
         ),
         *(paragraph(text, "note") for text in left_out(history)),
-        _score_chart(networks, criterion),
+        details("Score against size", [_score_chart(networks, criterion)]),
     ]
     if len(networks) == 1:
         return [*parts, *_network_parts(networks[0], criterion, "")]

@@ -22,6 +22,17 @@ from ..rows.preparation import as_array
 from .cost import cost_parts
 from .growth import growth_parts
 from .html import details, document, escape, paragraph, section, table
+from .live import (
+    as_json,
+    block_parts,
+    growth_data,
+    live_data,
+    moving_sections,
+    navigation,
+    page_script,
+    reason_against,
+    replay_parts,
+)
 from .predictions import class_parts, number_parts
 from .quality import ClassQuality, NumberQuality
 
@@ -44,7 +55,7 @@ def write_report(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> write_report(clf, path, X[1::2], y[1::2])
     >>> path.read_text().count("<section")
-    4
+    6
     """
     check_writable(path)
     check_suffix(path, ".html", "report")
@@ -91,18 +102,39 @@ def page(
     drawing = draw_estimator(estimator, feature_names, target)
     name = type(estimator).__name__
     predicts = f" that predicts {target}" if target else ""
+    reason = reason_against(estimator)
+    data = growth_data(estimator)
+    if reason is None:
+        data |= live_data(estimator, X, _truth(quality), x, _input_names(estimator, feature_names), outputs)
     parts = [
         f"<h1>{escape(name)}</h1>",
         paragraph(f"A network of the topology {network.topology()}{predicts}{_verdict(quality, rows)}."),
-        '<nav><a href="#what-was-grown">What was grown</a> <a href="#how-it-grew">How it grew</a> '
-        '<a href="#how-good">How good it is</a> <a href="#what-it-costs">What it costs</a></nav>',
-        section("what-was-grown", "What was grown", _grown_parts(estimator, drawing)),
-        section("how-it-grew", "How it grew", _growth(estimator)),
+        navigation(moves=reason is None),
+        *moving_sections(reason),
+        section(
+            "what-was-grown", "What was grown", [*block_parts(reason), *_grown_parts(estimator, drawing)]
+        ),
+        section("how-it-grew", "How it grew", [*replay_parts(estimator), *_growth(estimator)]),
         section("how-good", "How good it is", _quality_parts(quality, outputs, rows)),
         section("what-it-costs", "What it costs", cost_parts(estimator, x, file_bytes)),
         paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
     ]
-    return document(f"{name} {network.topology()}", parts, tips=True)
+    script = page_script(network, moves=reason is None)
+    return document(f"{name} {network.topology()}", parts, script=script, data=as_json(data))
+
+
+def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[str]:
+    names = estimator.input_names if feature_names is None else feature_names
+    if names is None:
+        return [f"x{i}" for i in range(estimator.network_.n_inputs)]
+    return [str(name) for name in names]
+
+
+def _truth(quality: ClassQuality | NumberQuality | None) -> np.ndarray | None:
+    """What is true of the rows: places of classes (n,), or numbers (n, targets)."""
+    if quality is None:
+        return None
+    return quality.codes if isinstance(quality, ClassQuality) else quality.values
 
 
 def _network(estimator: Any) -> Any:
@@ -158,8 +190,8 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
         paragraph(
             f"{counted(n_neurons, 'hidden neuron')} in {counted(n_blocks, 'block')} and "
             f"{counted(len(network.layers), 'layer')}; {network.n_parameters():,} parameters. Each dot is a "
-            "neuron, in the colour of its operator set (nodal / pool / activation): hover over it to see "
-            "more, or use the arrow keys."
+            "neuron, in the colour of its operator set (nodal / pool / activation), and the larger, the more "
+            "weight it has in what follows: hover over it to see more, or use the arrow keys."
         ),
         f'<figure id="network">{drawing.svg}</figure>',
     ]

@@ -41,13 +41,12 @@ def predictions(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndar
     values = values_of(estimator, X, matrix)
     assert values is not None
     rows = as_json(values.rows(range(values.n_rows)))
+    said = "(({outputs, shares, label}) => [outputs, shares, label])"
     found = run(
         operator_script(estimator.network_),
         *(script_of(name) for name in EVALUATOR),
         f"const model = modelOf({as_json(data)});",
-        written(
-            f"{rows}.map((row) => (({{outputs, shares, label}}) => [outputs, shares, label])(model.predict(row)))"
-        ),
+        written(f"{rows}.map((row) => {said}(model.predict(row)))"),
     )
     labels = [row[2] for row in found]
     return (

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from opgrow import BLSClassifier, HeMLGOPClassifier, HeMLGOPRegressor, POPFastClassifier
+from opgrow import BLSClassifier, HeMLGOPClassifier, HeMLGOPRegressor, POPClassifier
 from tests.report.test_page import small
 
 EVIL = "<img src=x onerror=alert(1)>"
 
 
 def sales(n_rows: int = 240) -> tuple[Any, np.ndarray]:
-    """Text of few and of many categories, gaps in all kinds of columns, dates, times, and text among numbers."""
+    """Text of few and of many categories, gaps in all kinds of columns, dates and times."""
     rng = np.random.default_rng(0)
     colour = rng.choice(["red", "blue", EVIL, "d'or"], n_rows).astype(object)
     town = np.array([f"town {i}" for i in rng.integers(0, 60, n_rows)], dtype=object)
@@ -59,6 +59,6 @@ def _numbers_with_gaps() -> tuple[np.ndarray, np.ndarray]:
 TABLES: dict[str, tuple[Any, Callable[[], tuple[Any, np.ndarray]]]] = {
     "sales": (HeMLGOPClassifier, sales),
     "gaps": (HeMLGOPRegressor, _numbers_with_gaps),
-    "wine": (POPFastClassifier, _frame(load_wine)),
+    "wine": (POPClassifier, _frame(load_wine)),
     "cancer": (BLSClassifier, _frame(load_breast_cancer)),
 }

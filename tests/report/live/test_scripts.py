@@ -18,7 +18,7 @@ from opgrow.report.live.arrays import network_data
 from opgrow.report.live.data import as_json, reason_against
 from opgrow.report.live.scripts import operator_script, script_of
 from tests import example_networks, example_operators
-from tests.networks import outputs_of, randomized
+from tests.networks import randomized
 from tests.report.live import in_node
 from tests.report.test_page import small
 

@@ -1,4 +1,4 @@
-"""Rows of tables are encoded in JavaScript as Python encodes them, and rows that were kept are turned back."""
+"""Rows of tables are encoded in JavaScript as in Python, and rows that were kept are turned back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,16 @@
-"""A fitted network that computes in a page: its description as data, and the scripts that read it."""
+"""What moves in a report: the network as data, scripts that compute with it, and their places in the page."""
 
-from .data import live_data
-from .scripts import scripts_for
+from .data import as_json, growth_data, live_data, reason_against
+from .sections import block_parts, moving_sections, navigation, page_script, replay_parts
 
-__all__ = ["live_data", "scripts_for"]
+__all__ = [
+    "as_json",
+    "block_parts",
+    "growth_data",
+    "live_data",
+    "moving_sections",
+    "navigation",
+    "page_script",
+    "reason_against",
+    "replay_parts",
+]

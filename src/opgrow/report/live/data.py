@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ...growth.events import GrowthStep
-from ...growth.model import GrownModel
+from ...growth.model import GrownModel, criterion_of
+from ...network import Network
+from ...network.drawing.svg import shades
 from ...rows.preparation import as_array
 from .arrays import network_data
 from .scripts import lacking
 from .table import columns_data, values_of
 
-__all__ = ["MOST_PARAMETERS", "as_json", "live_data", "reason_against", "steps_data"]
+__all__ = ["MOST_PARAMETERS", "as_json", "growth_data", "live_data", "reason_against", "step_data"]
 
 #: A network of more parameters makes a page of more than a megabyte, and moves slowly.
 MOST_PARAMETERS = 120_000
@@ -49,7 +51,6 @@ def live_data(
     matrix: np.ndarray | None,
     names: Sequence[str],
     outputs: Sequence[str],
-    **words: Any,
 ) -> dict[str, Any]:
     """What the scripts read.
 
@@ -61,7 +62,6 @@ def live_data(
     matrix : the same rows as the network takes them, or None
     names : of the network's inputs
     outputs : names of the classes or targets
-    **words : what else the page says
     """
     network = estimator.network_
     values = values_of(estimator, X, matrix)
@@ -85,28 +85,55 @@ def live_data(
             "total": n_rows,
         },
         "parameters": network.n_parameters(),
-        **words,
+        "layers": len(network.layers),
+        "block_parameters": _block_parameters(network),
     }
 
 
-def steps_data(history: Sequence[GrowthStep]) -> list[dict[str, Any]]:
-    """The steps of a growth for its replay."""
-    return [
-        {
-            "kind": step.kind,
-            "member": step.member,
-            "layer": step.layer,
-            "block": step.block,
-            "accepted": step.accepted,
-            "score": step.score.value,
-            "parameters": step.n_parameters,
-            "operators": None if step.operator_set is None else str(step.operator_set),
-            "neurons": step.n_neurons,
-            "seconds": round(step.search_seconds + step.tuning_seconds, 3),
-            "stopped": step.stopped,
-        }
-        for step in history
+def _block_parameters(network: Network) -> list[int]:
+    """What the network has fewer parameters without each block, of which the head knows as many weights."""
+    seen = [
+        {start + i for at, start, stop in network.head_spans() if at == number for i in range(stop - start)}
+        for number in range(len(network.layers))
     ]
+    counts = []
+    for number, layer in enumerate(network.layers):
+        column = 0
+        for block in layer:
+            weights = sum(column + i in seen[number] for i in range(block.n_neurons)) * network.n_outputs
+            counts.append(block.n_parameters() + weights)
+            column += block.n_neurons
+    return counts
+
+
+def growth_data(estimator: GrownModel) -> dict[str, Any]:
+    """How a network has grown, for its replay, and the colours that its operator sets have in drawings."""
+    history = estimator.history_ or []
+    criterion = criterion_of(estimator, hasattr(estimator, "classes_"))
+    network = estimator.network_
+    names = dict.fromkeys(str(block.operator_set) for layer in network.layers for block in layer)
+    names |= dict.fromkeys(str(step.operator_set) for step in history if step.operator_set is not None)
+    return {
+        "steps": [step_data(step) for step in history],
+        "criterion": {"brier": "Brier score"}.get(criterion, criterion),
+        "colours": dict(zip(names, shades(len(names)), strict=True)),
+    }
+
+
+def step_data(step: GrowthStep) -> dict[str, Any]:
+    """A step of growth for a replay."""
+    return {
+        "kind": step.kind,
+        "member": step.member,
+        "layer": step.layer,
+        "block": step.block,
+        "accepted": step.accepted,
+        "score": step.score.value,
+        "parameters": step.n_parameters,
+        "operators": None if step.operator_set is None else str(step.operator_set),
+        "neurons": step.n_neurons,
+        "seconds": round(step.search_seconds + step.tuning_seconds, 3),
+    }
 
 
 def as_json(data: Any) -> str:

@@ -67,8 +67,9 @@ function networkOf(description) {
       out[j] = Math.fround(out[j] - moments[j]) * moments[d + j] + moments[2 * d + j];
   }
 
-  function finished(c, value) {
+  function finished(c, value, plain) {
     if (factor) value = value * factor[c] + shift[c];
+    if (plain) return value;
     if (low) value = Math.min(Math.max(value, low[c]), high[c]);
     return factor ? value : Math.fround(value);
   }
@@ -102,19 +103,19 @@ function networkOf(description) {
     return { outputs: headOf(seen), seen };
   }
 
-  // What the head makes of features.
-  function headOf(seen) {
+  // What the head makes of features; `plain` without limits of the outputs, and unrounded.
+  function headOf(seen, plain = false) {
     const out = new Array(outputs);
     if (!linear) {
       const values = new Float32Array(outputs);
       compute(head, seen, values);
-      for (let c = 0; c < outputs; c++) out[c] = finished(c, values[c]);
+      for (let c = 0; c < outputs; c++) out[c] = finished(c, values[c], plain);
       return out;
     }
     for (let c = 0; c < outputs; c++) {
       let sum = 0;
       for (let f = 0, at = c * n_features; f < n_features; f++, at++) sum += head.weight[at] * seen[f];
-      out[c] = finished(c, sum + head.bias[c]);
+      out[c] = finished(c, sum + head.bias[c], plain);
     }
     return out;
   }

@@ -15,13 +15,13 @@ _FOLDER = Path(__file__).parent
 #: What computes predictions, and needs no page.
 EVALUATOR = ("evaluator", "columns", "model")
 _MATH = (
-    "abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, expm1, floor, fround, hypot, "
-    "log, log10, log1p, log2, max, min, pow, round, sign, sin, sinh, sqrt, tan, tanh, trunc, PI, E"
+    "abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, expm1, floor, fround, "
+    "hypot, log, log10, log1p, log2, max, min, pow, round, sign, sin, sinh, sqrt, tan, tanh, trunc, PI, E"
 )
 
 
 def scripts_for(network: Network, names: tuple[str, ...]) -> str:
-    """One script of the operators of a network and of files of this folder, which share no name with the page."""
+    """One script of the operators of a network and of files of this folder, without global names."""
     parts = [operator_script(network), *(script_of(name) for name in names)]
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "\n})();\n"
 

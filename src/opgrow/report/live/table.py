@@ -57,7 +57,7 @@ class Values:
 
 
 def values_of(estimator: GrownModel, X: Any, matrix: np.ndarray | None) -> Values | None:
-    """Rows for a page, from a user's X, whose ``matrix`` the network takes, or from those kept with the model."""
+    """Rows for a page: a user's X, whose ``matrix`` the network takes, or those kept with the model."""
     encoder = estimator.table_
     if encoder is None:
         matrix = estimator.sample_ if matrix is None else matrix

@@ -1,0 +1,58 @@
+"""The places of a page that its scripts fill, with the words around them."""
+
+from __future__ import annotations
+
+from ...growth.model import GrownModel
+from ...network import Network
+from ..html import paragraph, section
+from .scripts import EVALUATOR, scripts_for
+
+__all__ = ["block_parts", "moving_sections", "navigation", "page_script", "replay_parts"]
+
+_MOVING = ("dom", "tips", *EVALUATOR, "inputs", "prediction", "neurons", "blocks", "replay", "main")
+_STILL = ("dom", "tips", "replay", "main")
+_WITHOUT = "<noscript><p>This part needs JavaScript, which is part of this file.</p></noscript>"
+_LINKS = (
+    ("try-it", "Try it"),
+    ("one-row", "One row"),
+    ("what-was-grown", "What was grown"),
+    ("how-it-grew", "How it grew"),
+    ("how-good", "How good it is"),
+    ("what-it-costs", "What it costs"),
+)
+
+
+def page_script(network: Network, *, moves: bool) -> str:
+    """The script of a page; a network that does not compute in it needs no evaluator."""
+    return scripts_for(network, _MOVING) if moves else scripts_for(Network(1, 1), _STILL)
+
+
+def navigation(*, moves: bool) -> str:
+    """Links to the sections."""
+    links = (f'<a href="#{name}">{words}</a>' for name, words in _LINKS if moves or name != "one-row")
+    return f'<nav aria-label="Sections">{" ".join(links)}</nav>'
+
+
+def moving_sections(reason: str | None) -> list[str]:
+    """What can be tried, and how a row goes through the network; or why that is not here."""
+    if reason is not None:
+        return [section("try-it", "Try it", [paragraph(reason, "note")])]
+    about = paragraph(
+        "The network itself computes in this page. Move an input: the prediction follows, and so does each "
+        "curve, which is the response as that input alone moves from the values that are set. The grey bars "
+        "are the distribution of the data."
+    )
+    return [
+        section("try-it", "Try it", [about, f'<div id="live">{_WITHOUT}</div>']),
+        section("one-row", "What each neuron adds for these values", [f'<div id="neurons">{_WITHOUT}</div>']),
+    ]
+
+
+def block_parts(reason: str | None) -> list[str]:
+    """Blocks that can be taken out."""
+    return [] if reason is not None else [f'<div id="blocks">{_WITHOUT}</div>']
+
+
+def replay_parts(estimator: GrownModel) -> list[str]:
+    """The replay of growth."""
+    return [f'<div id="replay">{_WITHOUT}</div>'] if estimator.history_ else []
