@@ -17,6 +17,7 @@ from opgrow.cli.errors import OneLineErrors
 from opgrow.cli.export import export
 from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
+from opgrow.cli.playground import playground
 from opgrow.cli.predict import evaluate, predict
 from opgrow.cli.report import report
 from opgrow.cli.serve import serve
@@ -58,6 +59,7 @@ app.command()(inspect)
 app.command()(export)
 app.command()(report)
 app.command()(serve)
+app.command()(playground)
 app.add_typer(bench_app, name="bench")
 
 

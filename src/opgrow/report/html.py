@@ -35,12 +35,12 @@ def document(
     data : str, optional
         JSON without markup, which the script reads.
     talks : bool, default=False
-        Whether the script may talk to the server that the page is from.
+        Whether the script may talk to the server that the page is from, and show other pages of it.
     """
     policy, end = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'", ""
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        policy += f"; script-src 'sha256-{digest}'" + "; connect-src 'self'" * talks
+        policy += f"; script-src 'sha256-{digest}'" + "; connect-src 'self'; frame-src 'self'" * talks
         held = f'<script type="application/json" id="data">{data}</script>\n' if data else ""
         end = f'<div id="tip" role="status" hidden></div>\n{held}<script>{script}</script>\n'
     body = "\n".join(parts)

@@ -14,6 +14,8 @@ function filled(node, attributes, children) {
 const el = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
 const byId = (id) => document.getElementById(id);
+// What Python has written into the page.
+const data = JSON.parse(byId("data").textContent);
 
 // A number in a few digits.
 function short(value, digits = 4) {

@@ -1,6 +1,4 @@
-// Brings the page to life: the data, one state, and the views that follow it.
-
-const data = JSON.parse(byId("data").textContent);
+// Brings the page to life: one state, and the views that follow it.
 
 function startReplay() {
   const place = byId("replay");

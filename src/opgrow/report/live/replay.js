@@ -1,6 +1,6 @@
 // The growth of the networks, step by step: what was tried, what stayed, the score and the size.
 
-const PLOT = { width: 720, height: 220, left: 56, right: 12, top: 12, bottom: 30 };
+const PLOT = { width: 720, height: 220, left: 76, right: 12, top: 12, bottom: 30 };
 
 function replayView(data) {
   const holder = el("div", { class: "replay" });
@@ -88,5 +88,5 @@ function replayView(data) {
     return picture(width, height, `${data.criterion} of each step as dots, filled where the step was kept; bars are the number of parameters`,
       ...parts, ...labels, svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, "steps; bars: parameters, dots: " + data.criterion));
   }
-  return { node: holder, set, show };
+  return { node: holder, set, show, atEnd: () => now >= steps.length - 1 };
 }

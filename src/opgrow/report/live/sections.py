@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from ...growth.model import GrownModel
 from ...network import Network
-from ..html import paragraph, section
+from ...network.drawing.svg import shades
+from ..html import document, escape, paragraph, section
+from .data import as_json
 from .scripts import EVALUATOR, scripts_for
 
-__all__ = ["block_parts", "moving_sections", "navigation", "page_script", "replay_parts"]
+__all__ = [
+    "block_parts",
+    "moving_sections",
+    "navigation",
+    "page_script",
+    "replay_parts",
+    "watching_page",
+]
 
 _MOVING = ("dom", "tips", *EVALUATOR, "inputs", "prediction", "neurons", "blocks", "replay", "main")
 _STILL = ("dom", "tips", "replay", "main")
+_WATCHING = ("dom", "tips", "replay", "watch")
 _WITHOUT = "<noscript><p>This part needs JavaScript, which is part of this file.</p></noscript>"
 _LINKS = (
     ("try-it", "Try it"),
@@ -56,3 +66,22 @@ def block_parts(reason: str | None) -> list[str]:
 def replay_parts(estimator: GrownModel) -> list[str]:
     """The replay of growth."""
     return [f'<div id="replay">{_WITHOUT}</div>'] if estimator.history_ else []
+
+
+def watching_page(heading: str, about: str) -> str:
+    """The page of a growth that is under way; it asks the server that it comes from for news."""
+    buttons = " ".join(
+        f'<button type="button" data-do="{name}" hidden>{words}</button>'
+        for name, words in (("stop", "Stop"), ("go", "Go on"), ("finish", "Finish"), ("save", "Save"))
+    )
+    parts = [
+        f"<h1>{escape(heading)}</h1>",
+        paragraph(about),
+        f'<div class="watched"><p class="said" role="status" id="status">Starting.</p>'
+        f'<div class="row">{buttons}</div><p class="note" id="doing"></p></div>',
+        f'<details id="growth" open><summary>Growth</summary><div id="replay">{_WITHOUT}</div></details>',
+        '<div id="report"></div>',
+    ]
+    data = {"palette": shades(24), "criterion": "score"}
+    script = scripts_for(Network(1, 1), _WATCHING)
+    return document(heading, parts, script=script, data=as_json(data), talks=True)
