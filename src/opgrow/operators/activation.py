@@ -52,6 +52,8 @@ SIGMOID = Activation(
     slopes=_sigmoid_slopes,
     single=lambda x: np.float32(1) / (np.float32(1) + np.exp(-x)),
     c="1.0f / (1.0f + expf(-x))",
+    text="1 / (1 + exp(-({x})))",
+    latex=r"\frac{{1}}{{1 + e^{{-\left({x}\right)}}}}",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
@@ -78,6 +80,8 @@ TANH = Activation(
     formula=np.tanh,
     slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
     c="tanhf(x)",
+    text="tanh({x})",
+    latex=r"\tanh\left({x}\right)",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
@@ -99,6 +103,8 @@ RELU = Activation(
     formula=lambda x: np.maximum(x, 0),
     slopes=lambda x: (x > 0).astype(x.dtype),
     c="x < 0.0f ? 0.0f : x",
+    text="maximum({x}, 0)",
+    latex=r"\max\left(0, {x}\right)",
     fixed=FixedActivation(
         "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
     ),
@@ -134,6 +140,8 @@ SOFTPLUS = Activation(
     formula=softplus,
     slopes=lambda x: -sigmoid(-x),
     c="(x < 0.0f ? -x : 0.0f) + log1pf(expf(-fabsf(x)))",
+    text="logaddexp(0, -({x}))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
     ),
@@ -153,6 +161,8 @@ INVERSE_ABSOLUTE = Activation(
     formula=lambda x: x / (1 + np.abs(x)),
     slopes=lambda x: 1 / np.square(1 + np.abs(x)),
     c="x / (1.0f + fabsf(x))",
+    text="{x} / (1 + abs({x}))",
+    latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
 const int64_t size = z < 0 ? -(int64_t)z : z;
@@ -193,6 +203,8 @@ ELU = Activation(
     formula=lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
     c="x < 0.0f ? expm1f(x) : x",
+    text="where({x} > 0, {x}, expm1(minimum({x}, 0)))",
+    latex=r"\max\left({x}, 0\right) + e^{{\min\left({x}, 0\right)}} - 1",
     fixed=FixedActivation(
         "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
     ),
@@ -208,6 +220,8 @@ IDENTITY = Activation(
     formula=lambda x: x,
     slopes=np.ones_like,
     c="x",
+    text="{x}",
+    latex="{x}",
     fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
     onnx=lambda graph, x: x,
 )

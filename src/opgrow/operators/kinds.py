@@ -60,6 +60,9 @@ class Nodal:
     formula : psi in numpy
     slopes : (y, w) to the derivatives by the weight and by the input, in numpy
     c : psi as a C expression of floats y and w; ``bounded(x)`` is x within [-10, 10]
+    text : psi as a numpy expression in which {y}, {w} and {minus_w} are replaced; what has to be within
+        [-10, 10] is between {clip} and {end}
+    latex : the same as a LaTeX formula, without bounds
     fixed : FixedNodal
     onnx : function (graph, y, w) of y (rows, D, 1) and w (D, d), or `Separable`
     """
@@ -72,6 +75,8 @@ class Nodal:
     formula: Callable[[Array, Array], Array] | None = field(default=None, repr=False)
     slopes: Callable[[Array, Array], tuple[Array, Array]] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedNodal | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str, str], str] | Separable | None = field(default=None, repr=False)
 
@@ -123,6 +128,8 @@ class Activation:
     slopes : the derivative in numpy
     single : f in single precision as ``c`` computes it; None for ``formula``
     c : f as a C expression of float x; ``bounded(x)`` is x within [-10, 10]
+    text : f as a numpy expression in which {x} is replaced
+    latex : the same as a LaTeX formula
     fixed : FixedActivation
     onnx : function (graph, x)
     """
@@ -136,6 +143,8 @@ class Activation:
     slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
     single: Callable[[Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedActivation | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
 
@@ -144,7 +153,14 @@ Operator = Nodal | Pool | Activation
 _Fact = TypeVar("_Fact")
 
 #: What a fact is in a sentence.
-_FACTS = {"formula": "numpy formula", "c": "C text", "fixed": "fixed-point form", "onnx": "ONNX nodes"}
+_FACTS = {
+    "formula": "numpy formula",
+    "c": "C text",
+    "text": "text",
+    "latex": "LaTeX",
+    "fixed": "fixed-point form",
+    "onnx": "ONNX nodes",
+}
 
 
 def check_facts(operator: Operator, facts: Sequence[str], where: str) -> None:

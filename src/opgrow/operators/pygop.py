@@ -52,6 +52,8 @@ QUADRATIC = Nodal(
     formula=lambda y, w: np.square(w * clamped(y)),
     slopes=_quadratic_slopes,
     c="(w * bounded(y)) * (w * bounded(y))",
+    text="({w} * clip({y}, -10, 10))**2",
+    latex=r"\left({w}\,{y}\right)^2",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits);\n",
         _fixed_quadratic,
@@ -85,6 +87,8 @@ DOG = Nodal(
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(clamped(y))),
     slopes=_dog_slopes,
     c="w * y * expf(bounded(-w * (bounded(y) * bounded(y))))",
+    text="{w} * {y} * exp({clip}{minus_w} * clip({y}, -10, 10)**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * y) * {FIXED_BELL.format(y='c')},\n"
         "    w_bits + x_bits + 16 - psi_bits);\n",
@@ -102,6 +106,8 @@ SOFTPLUS = Activation(
     formula=lambda x: softplus(clamped(x)),
     slopes=lambda x: -sigmoid(-x) * passes_gradient(x),
     c="(x < 0.0f ? -bounded(x) : 0.0f) + log1pf(expf(-fabsf(bounded(x))))",
+    text="logaddexp(0, -clip({x}, -10, 10))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         """\
 const int32_t x = within(z, rescale(10, -bits));
