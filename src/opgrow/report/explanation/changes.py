@@ -75,28 +75,18 @@ def _distances(axis: Axis, row: np.ndarray, background: np.ndarray) -> np.ndarra
         seen = axis.counts / max(1, axis.counts.sum())
         return np.where((axis.encoded == here).all(axis=1), 0.0, 1 - seen[: len(axis.encoded)])
     values = np.sort(background[:, axis.start])
-    shares = [
-        np.searchsorted(values, v, side=side) for v in (*axis.encoded[:, 0], here[0]) for side in _SIDES
-    ]
-    rank = np.reshape(shares, (-1, 2)).mean(axis=1) / len(values)
+    points = np.append(axis.encoded[:, 0], here[0])
+    below, up_to = np.searchsorted(values, points, "left"), np.searchsorted(values, points, "right")
+    rank = (below + up_to) / (2 * len(values))
     distance = np.abs(rank[:-1] - rank[-1])
     width = max(axis.high - axis.low, np.finfo(np.float64).tiny)
-    distance = (
-        distance + 1e-3 * np.abs(axis.encoded[:, 0] - here[0]) / width
-    )  # of values with no rows between them
+    distance = distance + 1e-3 * np.abs(axis.encoded[:, 0] - here[0]) / width  # where no rows are between
     if len(here) > 1:
-        other = (axis.encoded[:, 1:] != here[1:]).any(axis=1) & np.array([x is None for x in _present(axis)])
-        distance = np.where(other, 1.0, distance)
+        assert axis.grid is not None
+        gaps = np.isnan(axis.grid)
+        is_gap = bool(gaps.any()) and np.array_equal(here, axis.encoded[gaps][0])
+        distance = np.where(gaps, float(not is_gap), distance if not is_gap else 1.0)
     return distance
-
-
-_SIDES = ("left", "right")
-
-
-def _present(axis: Axis) -> list[float | None]:
-    """The numbers of a grid, None for gaps."""
-    assert axis.grid is not None
-    return [None if np.isnan(value) else value for value in axis.grid.tolist()]
 
 
 def _codes(subject: Subject, rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...common.checks import check_number
+from ...common.checks import check_integer
 from ...export.program import Program, program_of
 from ...growth.model import GrownModel
 from .formula_steps import head_lines, input_lines, layer_lines
@@ -59,7 +59,7 @@ def formula(estimator: Any, digits: int = 4, *, max_parameters: int = _MOST) -> 
     ----------
     estimator : a fitted estimator of this package
     digits : int, default=4
-        Significant digits of the numbers, 1 to 17.
+        Significant digits of the numbers.
     max_parameters : int, default=500
         Larger networks are refused.
 
@@ -83,8 +83,8 @@ def formula(estimator: Any, digits: int = 4, *, max_parameters: int = _MOST) -> 
     """
     if not isinstance(estimator, GrownModel):
         raise TypeError(f"Only opgrow's own estimators have formulas, got {type(estimator).__name__}.")
-    check_number("digits", digits, 1, 17, integer=True)
-    check_number("max_parameters", max_parameters, 1, integer=True)
+    check_integer("digits", digits, 1)
+    check_integer("max_parameters", max_parameters, 1)
     n_parameters = estimator.network_.n_parameters()
     if n_parameters > max_parameters:
         raise ValueError(
@@ -104,13 +104,14 @@ def formula(estimator: Any, digits: int = 4, *, max_parameters: int = _MOST) -> 
     features = program.features or [f"x{i}" for i in range(program.n_inputs)]
     inputs = identifiers(features)
     outputs = identifiers(names, taken=inputs)
-    written = [
-        _written(style, program, digits, (features, inputs), (names, outputs), mix) for style in STYLES
-    ]
-    return Formula(*written, digits, dict(zip(inputs, features, strict=True)), tuple(outputs))
-
-
-STYLES: tuple[Style, ...] = (TEXT, LATEX)
+    columns, results = (features, inputs), (names, outputs)
+    return Formula(
+        _written(TEXT, program, digits, columns, results, mix),
+        _written(LATEX, program, digits, columns, results, mix),
+        digits,
+        dict(zip(inputs, features, strict=True)),
+        tuple(outputs),
+    )
 
 
 def _written(

@@ -72,7 +72,8 @@ def layer_lines(
     style: Style, program: Program, digits: int, number: int, reads: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Lines of a layer, and names of its neurons. Their scales belong to the head if it alone reads them."""
-    lines, names = [], []
+    lines: list[str] = []
+    names: list[str] = []
     inner = _scale_is_inner(program, number)
     largest = program.input_bound if number == 0 else None
     for step in program.layers[number]:

@@ -56,7 +56,7 @@ class Style:
 
     def number(self, value: float, digits: int) -> str:
         """A number in significant digits."""
-        text = f"{value:.{digits}g}"
+        text = f"{value:.{min(digits, 17)}g}"
         text = "0" if float(text) == 0 else text
         if self.is_latex and "e" in text:
             mantissa, exponent = text.split("e")
