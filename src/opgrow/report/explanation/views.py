@@ -13,6 +13,7 @@ from .columns import Axis
 from .context import Context
 from .portraits import Curve, Portrait, portrait
 from .responses import Response, response
+from .subject import Quantity
 from .way import Way
 
 __all__ = ["Views"]
@@ -54,7 +55,12 @@ class Views:
     @property
     def outputs(self) -> list[str]:
         """Names of what is explained: log-odds, logits of classes, or targets."""
-        return [quantity.name for quantity in self._context.subject.quantities]
+        return [quantity.name for quantity in self.quantities]
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        """What is explained, with its units."""
+        return self._context.subject.quantities
 
     def __len__(self) -> int:
         return len(self._rows)
