@@ -59,7 +59,7 @@ def nearest_changes(
         if change is not None:
             alone[column] = change
     together = []
-    for pair in combinations(order[:_PAIRED], 2):
+    for pair in combinations(sorted(order[:_PAIRED]), 2):
         change = _together(subject, axes, pair, row, code, [distances[column] for column in pair])
         if change is not None and all(change.distance < alone[c].distance for c in pair if c in alone):
             together.append(change)
@@ -104,7 +104,7 @@ def _alone(
         return None
     place = int(flips[distance[flips].argmin()])
     encoded, label, gone = axis.encoded[place], axis.labels[place], float(distance[place])
-    if axis.kind == "number" and len(encoded) == 1 and not axis.whole:
+    if axis.kind == "number" and len(encoded) == 1:
         value = _first_flip(subject, axis, row, code, float(encoded[0]))
         start = float(row[axis.start])
         if encoded[0] != start:
@@ -128,12 +128,14 @@ def _first_flip(subject: Subject, axis: Axis, row: np.ndarray, code: int, far: f
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         near, far = (near, middle) if flips(middle) else (middle, far)
-    for digits in range(2, 8):
-        rounded = float(f"{far:.{digits}g}")
+    outwards = np.ceil if end > start else np.floor
+    rounder = [float(f"{far:.{digits}g}") for digits in range(2, 8)]
+    for rounded in [float(outwards(far))] if axis.whole else rounder:
         between = min(start, end) <= rounded <= max(start, end) and rounded != start
-        if between and abs(rounded - far) <= 0.02 * abs(end - start) and flips(rounded):
+        near_enough = axis.whole or abs(rounded - far) <= 0.02 * abs(end - start)
+        if between and near_enough and flips(rounded):
             return rounded
-    return far
+    return end if axis.whole else far
 
 
 def _together(

@@ -162,7 +162,8 @@ def plot_row(explanation: Views, row: int, output: str | int = 0, *, ax: Any = N
     ax.axvline(way.outputs[number], color="black", linewidth=1, label=f"row {row}")
     ax.set_yticks(places, [shortened(name, _LABEL + 8) for name in names])
     ax.set_xlabel(_unit(explanation, number))
-    ax.margins(x=0.12)
+    low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
+    ax.set_xlim(low - 0.15 * (high - low), high + 0.15 * (high - low))
     ax.legend(fontsize="x-small", frameon=False)
     return ax
 

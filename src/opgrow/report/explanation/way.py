@@ -13,6 +13,7 @@ from .attribution import Attribution
 from .changes import Change, nearest_changes
 from .columns import number_text
 from .context import Context
+from .html_tables import contributions_html
 from .sentences import change_sentence, headline, sentences
 from .shape import plain
 
@@ -149,14 +150,15 @@ class Way:
             ),
         }
 
-    def table(self) -> list[tuple[str, str, str]]:
-        """Name, value and contributions of the columns, the largest first."""
+    def table(self) -> list[tuple[str, str, np.ndarray]]:
+        """Name, value and contributions (outputs,) of each column, the largest first."""
         values = self.columns.values
-        order = np.argsort(-np.abs(values).sum(axis=1), kind="stable")
-        return [
-            (self._context.axes[i].name, self.texts[i], "  ".join(f"{value:+.3g}" for value in values[i]))
-            for i in order.tolist()
-        ]
+        order = np.argsort(-np.abs(values).sum(axis=1), kind="stable").tolist()
+        return [(self._context.axes[j].name, self.texts[j], values[j]) for j in order]
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
+
+    def _repr_html_(self) -> str:
+        names = [axis.name for axis in self._context.axes]
+        return contributions_html(self.sentences, names, self.texts, self.columns.values)
