@@ -14,6 +14,7 @@ from opgrow.cli.bench import app as bench_app
 from opgrow.cli.compare import compare
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
+from opgrow.cli.explain import explain
 from opgrow.cli.export import export
 from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
@@ -56,6 +57,7 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(compare)
 app.command()(inspect)
+app.command()(explain)
 app.command()(export)
 app.command()(report)
 app.command()(serve)

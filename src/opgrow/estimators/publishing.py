@@ -14,7 +14,7 @@ from .resources import Plan, plan_fit
 
 if TYPE_CHECKING:
     from ..export import ExportCheck
-    from ..report import Drawing
+    from ..report import Drawing, Explanation
 
 __all__ = ["PublishingEstimator"]
 
@@ -116,6 +116,35 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         from ..report import write_report
 
         write_report(self, path, X_test, y_test)
+
+    def explain(self, X: Any, *, target: str | None = None, random_state: int = 0) -> Explanation:
+        """What the fitted network does: curves of its columns, its neurons, and why it says what it says.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+            Rows like those that the model is used for: averages are taken over some of them.
+        target : str, optional
+            What is predicted, for names and sentences.
+        random_state : int, default=0
+            Seed of the orders of columns, where these are a sample.
+
+        Returns
+        -------
+        opgrow.report.Explanation
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from opgrow import HeMLRNClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> clf = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
+        >>> clf.explain(X).row(0).prediction
+        '0'
+        """
+        from ..report import explain
+
+        return explain(self, X, target=target, random_state=random_state)
 
     def plot(self) -> Drawing:
         """A drawing of the fitted network: notebooks show it, and its ``save("network.svg")`` writes it."""

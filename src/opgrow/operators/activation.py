@@ -53,6 +53,8 @@ SIGMOID = Activation(
     single=lambda x: np.float32(1) / (np.float32(1) + np.exp(-x)),
     c="1.0f / (1.0f + expf(-x))",
     js="1 / (1 + exp(-x))",
+    text="1 / (1 + exp(-({x})))",
+    latex=r"\frac{{1}}{{1 + e^{{-\left({x}\right)}}}}",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
@@ -80,6 +82,8 @@ TANH = Activation(
     slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
     c="tanhf(x)",
     js="tanh(x)",
+    text="tanh({x})",
+    latex=r"\tanh\left({x}\right)",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
@@ -102,6 +106,8 @@ RELU = Activation(
     slopes=lambda x: (x > 0).astype(x.dtype),
     c="x < 0.0f ? 0.0f : x",
     js="x < 0 ? 0 : x",
+    text="maximum({x}, 0)",
+    latex=r"\max\left(0, {x}\right)",
     fixed=FixedActivation(
         "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
     ),
@@ -138,6 +144,8 @@ SOFTPLUS = Activation(
     slopes=lambda x: -sigmoid(-x),
     c="(x < 0.0f ? -x : 0.0f) + log1pf(expf(-fabsf(x)))",
     js="(x < 0 ? -x : 0) + log1p(exp(-abs(x)))",
+    text="logaddexp(0, -({x}))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
     ),
@@ -158,6 +166,8 @@ INVERSE_ABSOLUTE = Activation(
     slopes=lambda x: 1 / np.square(1 + np.abs(x)),
     c="x / (1.0f + fabsf(x))",
     js="x / (1 + abs(x))",
+    text="{x} / (1 + abs({x}))",
+    latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
 const int64_t size = z < 0 ? -(int64_t)z : z;
@@ -199,6 +209,8 @@ ELU = Activation(
     slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
     c="x < 0.0f ? expm1f(x) : x",
     js="x < 0 ? expm1(x) : x",
+    text="where({x} > 0, {x}, expm1(minimum({x}, 0)))",
+    latex=r"\max\left({x}, 0\right) + e^{{\min\left({x}, 0\right)}} - 1",
     fixed=FixedActivation(
         "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
     ),
@@ -215,6 +227,8 @@ IDENTITY = Activation(
     slopes=np.ones_like,
     c="x",
     js="x",
+    text="{x}",
+    latex="{x}",
     fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
     onnx=lambda graph, x: x,
 )

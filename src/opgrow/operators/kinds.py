@@ -61,6 +61,9 @@ class Nodal:
     slopes : (y, w) to the derivatives by the weight and by the input, in numpy
     c : psi as a C expression of floats y and w; ``bounded(x)`` is x within [-10, 10]
     js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
+    text : psi as a numpy expression in which {y}, {w} and {minus_w} are replaced; what has to be within
+        [-10, 10] is between {clip} and {end}
+    latex : the same as a LaTeX formula, without bounds
     fixed : FixedNodal
     onnx : function (graph, y, w) of y (rows, D, 1) and w (D, d), or `Separable`
     """
@@ -74,6 +77,8 @@ class Nodal:
     slopes: Callable[[Array, Array], tuple[Array, Array]] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
     js: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedNodal | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str, str], str] | Separable | None = field(default=None, repr=False)
 
@@ -128,6 +133,8 @@ class Activation:
     single : f in single precision as ``c`` computes it; None for ``formula``
     c : f as a C expression of float x; ``bounded(x)`` is x within [-10, 10]
     js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
+    text : f as a numpy expression in which {x} is replaced
+    latex : the same as a LaTeX formula
     fixed : FixedActivation
     onnx : function (graph, x)
     """
@@ -142,6 +149,8 @@ class Activation:
     single: Callable[[Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
     js: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedActivation | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
 
@@ -154,6 +163,8 @@ _FACTS = {
     "formula": "numpy formula",
     "c": "C text",
     "js": "JavaScript text",
+    "text": "text",
+    "latex": "LaTeX",
     "fixed": "fixed-point form",
     "onnx": "ONNX nodes",
 }

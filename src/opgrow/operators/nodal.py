@@ -35,6 +35,8 @@ MULTIPLICATION = Nodal(
     slopes=lambda y, w: (y, w),
     c="w * y",
     js="w * y",
+    text="{w} * {y}",
+    latex=r"{w}\,{y}",
     fixed=FixedNodal(
         "return psi((int64_t)w * y, w_bits + x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * y, w_bits + x_bits - bits),
@@ -66,6 +68,8 @@ EXPONENTIAL = Nodal(
     slopes=_exponential_slopes,
     c="expm1f(bounded(w * y))",
     js="expm1(bounded(w * y))",
+    text="expm1({clip}{w} * {y}{end})",
+    latex=r"\left(e^{{{w}\,{y}}} - 1\right)",
     fixed=FixedNodal(
         "return psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
@@ -97,6 +101,8 @@ HARMONIC = Nodal(
     slopes=_harmonic_slopes,
     c="sinf(w * y)",
     js="sin(w * y)",
+    text="sin({w} * {y})",
+    latex=r"\sin\left({w}\,{y}\right)",
     fixed=FixedNodal(
         "return psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits);\n",
         _fixed_harmonic,
@@ -114,6 +120,8 @@ QUADRATIC = Nodal(
     slopes=lambda y, w: (np.square(y), 2 * w * y),
     c="w * (y * y)",
     js="w * fround(y * y)",
+    text="{w} * {y}**2",
+    latex=r"{w}\,{y}^2",
     fixed=FixedNodal(
         "return psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * (y * y), w_bits + 2 * x_bits - bits),
@@ -160,6 +168,8 @@ GAUSSIAN = Nodal(
     slopes=_gaussian_slopes,
     c="w * expf(bounded(-w * (y * y)))",
     js="w * exp(bounded(-w * (y * y)))",
+    text="{w} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)w * {FIXED_BELL.format(y='y')},\n    w_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (
@@ -187,6 +197,8 @@ DOG = Nodal(
     slopes=_dog_slopes,
     c="w * y * expf(bounded(-w * (y * y)))",
     js="w * y * exp(bounded(-w * (y * y)))",
+    text="{w} * {y} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)(w * y) * {FIXED_BELL.format(y='y')},\n    w_bits + x_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (

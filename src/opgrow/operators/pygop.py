@@ -53,6 +53,8 @@ QUADRATIC = Nodal(
     slopes=_quadratic_slopes,
     c="(w * bounded(y)) * (w * bounded(y))",
     js="(w * bounded(y)) ** 2",
+    text="({w} * clip({y}, -10, 10))**2",
+    latex=r"\left({w}\,{y}\right)^2",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits);\n",
         _fixed_quadratic,
@@ -87,6 +89,8 @@ DOG = Nodal(
     slopes=_dog_slopes,
     c="w * y * expf(bounded(-w * (bounded(y) * bounded(y))))",
     js="w * y * exp(bounded(-w * bounded(y) ** 2))",
+    text="{w} * {y} * exp({clip}{minus_w} * clip({y}, -10, 10)**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * y) * {FIXED_BELL.format(y='c')},\n"
         "    w_bits + x_bits + 16 - psi_bits);\n",
@@ -105,6 +109,8 @@ SOFTPLUS = Activation(
     slopes=lambda x: -sigmoid(-x) * passes_gradient(x),
     c="(x < 0.0f ? -bounded(x) : 0.0f) + log1pf(expf(-fabsf(bounded(x))))",
     js="(x < 0 ? -bounded(x) : 0) + log1p(exp(-abs(bounded(x))))",
+    text="logaddexp(0, -clip({x}, -10, 10))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         """\
 const int32_t x = within(z, rescale(10, -bits));

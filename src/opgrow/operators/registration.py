@@ -48,8 +48,9 @@ def register_nodal(
     **facts
         What else is known of the operator, for exports; see `opgrow.operators.Nodal`. ``formula`` is psi in
         numpy and ``slopes`` its derivatives by the weight and by the input, both compared with ``function``
-        at once; ``c`` is a C expression, ``js`` one of JavaScript, ``fixed`` the operator in integers and
-        ``onnx`` a builder of nodes. An export that needs a fact which is missing names it.
+        at once; ``c`` is a C expression, ``js`` one of JavaScript, ``text`` and ``latex`` write it in
+        formulas, ``fixed`` is the operator in integers and ``onnx`` a builder of nodes.
+        An export that needs a fact which is missing names it.
 
     Examples
     --------
@@ -152,7 +153,8 @@ def _check_types(what: str, facts: dict[str, Any], kind: type[Any]) -> None:
     for fact, value in facts.items():
         if fact not in names:
             raise TypeError(f"{what} cannot state {fact!r}; facts are: {', '.join(names)}")
-        expected = {"c": str, "js": str, "window": int, "fixed": _FIXED[kind]}.get(fact)
+        texts = dict.fromkeys(("c", "js", "text", "latex"), str)
+        expected = (texts | {"window": int, "fixed": _FIXED[kind]}).get(fact)
         right = callable(value) if expected is None else isinstance(value, expected)
         if fact == "js" and right and re.search(r"</|<!--", value):
             raise ValueError(

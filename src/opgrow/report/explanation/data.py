@@ -1,0 +1,129 @@
+"""An explanation as plain data; `shape` says what the keys mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .columns import Axis
+from .context import Context
+from .formula import short_formula
+from .portraits import Portrait
+from .responses import Response
+from .shape import FORMAT, VERSION, WORDS, plain
+from .views import Views
+
+__all__ = ["explanation_data"]
+
+#: What the formulas of operators are written with.
+_SYMBOLS = {"y": "y", "w": "w", "minus_w": "-w", "clip": "", "end": ""}
+
+
+def explanation_data(
+    explanation: Views,
+    context: Context,
+    source: str,
+    rows: Sequence[int],
+    n_columns: int,
+    n_neurons: int,
+) -> dict[str, Any]:
+    """What `Explanation.data` returns."""
+    subject, estimator = context.subject, explanation.estimator
+    order = explanation.order
+    shown = order[:n_columns]
+    return plain(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": {
+                "estimator": type(estimator).__name__,
+                "task": "regression" if subject.classes is None else "classification",
+                "topology": subject.network.topology(),
+                "parameters": subject.network.n_parameters(),
+                "members": len(subject.network.members or (1,)),
+                "layers": len(subject.network.layers),
+                "classes": subject.classes,
+            },
+            "words": WORDS,
+            "outputs": [{"name": q.name, "unit": q.unit, "mix": q.mix} for q in subject.quantities],
+            "columns": [_column(axis) for axis in context.axes],
+            "background": {"rows": len(context.background), "source": source},
+            "importance": [
+                {
+                    "column": j,
+                    "size": explanation.importance[j].sum(),
+                    "by_output": explanation.importance[j],
+                    "rows": len(explanation.importance_rows),
+                }
+                for j in order
+            ],
+            "responses": [_response(explanation.response(j)) for j in shown],
+            "neurons_in_all": len(context.neurons),
+            "neurons": [_neuron(one) for one in explanation.neurons(n_neurons)],
+            "rows": [explanation.row(number).data(shown) for number in rows],
+            "formula": short_formula(estimator),
+        }
+    )
+
+
+def _column(axis: Axis) -> dict[str, Any]:
+    return {
+        "name": axis.name,
+        "kind": axis.kind,
+        "inputs": [axis.start, axis.stop],
+        "grid": axis.grid,
+        "labels": axis.labels,
+        "encoded": axis.encoded,
+        "counts": axis.counts,
+        "edges": axis.edges,
+        "whole": axis.whole,
+        "low": axis.low,
+        "high": axis.high,
+    }
+
+
+def _response(one: Response) -> dict[str, Any]:
+    return {
+        "column": one.column,
+        "view": one.view,
+        "mean": one.mean.T,
+        "low": one.low.T,
+        "high": one.high.T,
+        "interplay": one.interplay,
+        "probability": None if one.probability is None else one.probability.T,
+    }
+
+
+def _neuron(one: Portrait) -> dict[str, Any]:
+    neuron, operators = one.neuron, one.neuron.operators
+    nodal, _, activation = operators.operators
+    activated = None
+    if one.sums is not None and one.handed_on is not None:
+        activated = {"sum": one.sums, "value": one.handed_on}
+    return {
+        "neuron": neuron.number,
+        "layer": neuron.layer,
+        "block": neuron.block,
+        "member": neuron.member,
+        "operators": str(operators),
+        "nodal": operators.nodal,
+        "pool": operators.pool,
+        "activation": operators.activation,
+        "nodal_formula": None if nodal.text is None else nodal.text.format(**_SYMBOLS),
+        "activation_formula": None if activation.text is None else activation.text.format(x="x"),
+        "weights": one.weights,
+        "size": one.size,
+        "adds": one.adds,
+        "view": neuron.view,
+        "bias": neuron.bias,
+        "curves": [{"column": c.column, "values": np.asarray(c.values), "size": c.size} for c in one.curves],
+        "maps": [
+            {"columns": m.columns, "values": m.values, "size": m.size, "fixed": m.fixed} for m in one.maps
+        ],
+        "left_out": one.left_out,
+        "activated": activated,
+        "counts": one.counts,
+        "edges": one.edges,
+    }
