@@ -45,6 +45,7 @@ def models(folder):
 def opened(browser, folder, name, **window):
     browser.complaints.clear()
     browser.open(folder / f"{name}.html", **window)
+    browser.look("opgrow.ready")
     settled(browser)
     assert browser.complaints == []
 
@@ -82,7 +83,7 @@ def test_a_slider_moves_the_prediction_and_every_curve(models, folder, browser):
     model, X, _ = models["wine"]
     opened(browser, folder, "wine")
     before = said(browser)
-    curves = "[...document.querySelectorAll('.curve path.response')].map(path => path.getAttribute('d'))"
+    curves = "[...document.querySelectorAll('.curve path.response:not(.mean)')].map(p => p.getAttribute('d'))"
     drawn = browser.look(curves)
     place = list(X.columns).index("proline")
     low, high = (
@@ -172,7 +173,6 @@ def test_a_row_is_picked_and_its_neurons_add_up(models, folder, browser):
         )
         browser.look("document.getElementById('after').click()")
         settled(browser)
-    assert len(browser.look("[...document.querySelectorAll('.neurons li')].map(li => li.textContent)")) > 3
     wrong = np.flatnonzero(model.predict(X) != y)
     browser.look("document.getElementById('mistakes').click()")
     listed = browser.look("[...document.querySelectorAll('#rows td button')].map(b => Number(b.textContent))")
@@ -180,12 +180,65 @@ def test_a_row_is_picked_and_its_neurons_add_up(models, folder, browser):
 
 
 def test_a_head_of_neurons_is_said_to_be_approximate(models, folder, browser):
-    note = "document.querySelector('#neurons .note').textContent"
+    note = "document.getElementById('neurons-note').textContent"
     for name, linear in (("wine", False), ("gaps", True)):
         opened(browser, folder, name)
         assert browser.look("opgrow.model.network.linear") is linear
         assert ("this view is approximate" in browser.look(note)) is not linear
         assert ("need not add up to the output" in browser.look(note)) is not linear
+
+
+def test_contributions_of_inputs_add_up_and_changes_change_the_answer(models, folder, browser):
+    for name in ("sales", "gaps", "wine", "cancer"):
+        model, X, _ = models[name]
+        opened(browser, folder, name)
+        why = browser.look("opgrow.state.why")
+        assert why["base"] + why["total"] == pytest.approx(why["output"], rel=1e-5, abs=1e-5)
+        assert sum(why["values"]) == pytest.approx(why["total"], abs=1e-9)
+        values = browser.look("opgrow.state.values")
+        if name in ("sales", "cancer"):
+            assert why["output"] == pytest.approx(
+                model.decision_function(frame_of(X, values))[0], rel=1e-4, abs=1e-5
+            )
+        buttons = browser.look("document.querySelectorAll('#flips button').length")
+        if is_classifier(model) and buttons:
+            before = browser.look("opgrow.state.prediction.label")
+            promised = browser.look("document.querySelector('#flips span').textContent")
+            browser.look("document.querySelector('#flips button').click()")
+            settled(browser)
+            after = browser.look("opgrow.state.prediction.label")
+            assert after != before
+            assert promised.endswith(f"it would be {model.classes_[after]}.")
+            assert model.predict(frame_of(X, browser.look("opgrow.state.values")))[0] == model.classes_[after]
+
+
+def frame_of(X, values):
+    """One row of a table, or of an array, with other values."""
+    if not hasattr(X, "iloc"):
+        return np.array([values], float)
+    row = {
+        name: np.nan if v is None and X[name].dtype.kind == "f" else v
+        for name, v in zip(X.columns, values, strict=True)
+    }
+    return X.iloc[:1].assign(**row).astype(X.dtypes)
+
+
+def test_what_it_computes_is_drawn_and_named_for_what_it_is(models, folder, browser):
+    for name in ("sales", "cancer", "wine"):
+        model, X, _ = models[name]
+        opened(browser, folder, name)
+        told = model.explain(X).data((), 16, 9)
+        shown = browser.look("[...document.querySelectorAll('.importance .name')].map(n => n.textContent)")
+        names = [told["columns"][one["column"]]["name"] for one in told["importance"]]
+        assert shown == names[: len(shown)]
+        assert len(shown) == min(12, len(names))
+        heads = browser.look("[...document.querySelectorAll('.portrait b')].map(n => n.textContent)")
+        assert heads == [neuron["operators"].replace("/", " / ") for neuron in told["neurons"]]
+        words = browser.look("document.getElementById('portraits').textContent")
+        for neuron in told["neurons"]:
+            assert told["words"][neuron["view"]] in words
+        if told["formula"] is not None:
+            assert browser.look("document.getElementById('formula').textContent") == told["formula"]["text"]
 
 
 def test_what_a_block_costs_is_the_score_without_it(models, folder, browser):
@@ -324,7 +377,7 @@ def test_many_inputs_open_quickly_and_are_found_by_name(folder, browser):
     model.report(folder / "digits.html", X, y)
     assert (folder / "digits.html").stat().st_size < 1_000_000
     opened(browser, folder, "digits")
-    assert browser.look("document.querySelectorAll('.card').length") == 24
+    assert browser.look("document.querySelectorAll('.inputs .card').length") == 24
     browser.look(
         "(f => (f.value = 'x36', f.dispatchEvent(new Event('input'))))(document.getElementById('filter'))"
     )

@@ -49,7 +49,7 @@ def document(
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n{end}</body>\n</html>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{end}</body>\n</html>\n"
     )
 
 
@@ -98,7 +98,7 @@ def table(
     """A table of plain text. The columns in ``words`` are set to the left, and rows can be ``dimmed``."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
-        left = ' style="text-align: left"'
+        left = " class=w"
         return "".join(
             f"<{tag}{left if i in words else ''}>{escape(text)}</{tag}>" for i, text in enumerate(row)
         )

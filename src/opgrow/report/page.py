@@ -23,14 +23,12 @@ from .cost import cost_parts
 from .growth import growth_parts
 from .html import details, document, escape, paragraph, section, table
 from .live import (
-    as_json,
+    Moving,
+    Rows,
     block_parts,
-    growth_data,
-    live_data,
+    computed_parts,
     moving_sections,
     navigation,
-    page_script,
-    reason_against,
     replay_parts,
 )
 from .predictions import class_parts, number_parts
@@ -55,7 +53,7 @@ def write_report(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> write_report(clf, path, X[1::2], y[1::2])
     >>> path.read_text().count("<section")
-    6
+    7
     """
     check_writable(path)
     check_suffix(path, ".html", "report")
@@ -89,38 +87,33 @@ def page(
         Size of the model file, where there is one.
     """
     network = _network(estimator)
-    x, quality = None, None
     if (X is None) != (y is None):
         one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
         raise ValueError(
             f"A report needs both X_test and y_test to say how good a model is: got {one} without {other}."
         )
+    quality, given = None, Rows()
     if X is not None:
         quality = _quality(estimator, X, y)
-        x = estimator.network_rows(X)
+        truth = quality.codes if isinstance(quality, ClassQuality) else quality.values
+        given = Rows(X, estimator.network_rows(X), truth)
     outputs = _output_names(estimator, target)
-    drawing = draw_estimator(estimator, feature_names, target)
-    name = type(estimator).__name__
-    predicts = f" that predicts {target}" if target else ""
-    reason = reason_against(estimator)
-    data = growth_data(estimator)
-    if reason is None:
-        data |= live_data(estimator, X, _truth(quality), x, _input_names(estimator, feature_names), outputs)
+    moving = Moving.of(estimator, given, _input_names(estimator, feature_names), outputs, target)
+    grown = _grown_parts(estimator, draw_estimator(estimator, feature_names, target))
+    name, predicts = type(estimator).__name__, f" that predicts {target}" if target else ""
     parts = [
         f"<h1>{escape(name)}</h1>",
         paragraph(f"A network of the topology {network.topology()}{predicts}{_verdict(quality, rows)}."),
-        navigation(moves=reason is None),
-        *moving_sections(reason),
-        section(
-            "what-was-grown", "What was grown", [*block_parts(reason), *_grown_parts(estimator, drawing)]
-        ),
-        section("how-it-grew", "How it grew", [*replay_parts(estimator), *_growth(estimator)]),
+        navigation(moves=moving.reason is None),
+        *moving_sections(moving.reason),
+        section("what-it-computes", "What it computes", computed_parts(moving.data["explanation"])),
+        section("what-was-grown", "What was grown", block_parts(moving.reason) + grown),
+        section("how-it-grew", "How it grew", replay_parts(estimator) + _growth(estimator)),
         section("how-good", "How good it is", _quality_parts(quality, outputs, rows)),
-        section("what-it-costs", "What it costs", cost_parts(estimator, x, file_bytes)),
+        section("what-it-costs", "What it costs", cost_parts(estimator, given.matrix, file_bytes)),
         paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
     ]
-    script = page_script(network, moves=reason is None)
-    return document(f"{name} {network.topology()}", parts, script=script, data=as_json(data))
+    return document(f"{name} {network.topology()}", parts, script=moving.script, data=moving.json())
 
 
 def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[str]:
@@ -128,13 +121,6 @@ def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[st
     if names is None:
         return [f"x{i}" for i in range(estimator.network_.n_inputs)]
     return [str(name) for name in names]
-
-
-def _truth(quality: ClassQuality | NumberQuality | None) -> np.ndarray | None:
-    """What is true of the rows: places of classes (n,), or numbers (n, targets)."""
-    if quality is None:
-        return None
-    return quality.codes if isinstance(quality, ClassQuality) else quality.values
 
 
 def _network(estimator: Any) -> Any:

@@ -47,6 +47,12 @@ function onceAFrame(work) {
   };
 }
 
+// A function that is called once when nobody has asked for it for some milliseconds.
+function debounced(work, wait) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(work, wait); };
+}
+
 // A picture whose viewBox is as large as given.
 function picture(width, height, label, ...children) {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, ...children);

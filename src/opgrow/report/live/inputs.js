@@ -2,7 +2,7 @@
 // over the distribution of the data.
 
 const CARD = { width: 280, height: 92, left: 4, right: 4, top: 6, bottom: 16 };
-const POINTS = 41, SHOWN = 24, LISTED = 12;
+const POINTS = 41, FEW_POINTS = 11, SLOW = 60, SHOWN = 24, LISTED = 12;
 
 // The values that a column is tried with: evenly over its reach, or the most frequent categories.
 function triedValues(column, points) {
@@ -14,9 +14,8 @@ function triedValues(column, points) {
   }
   const [low, high] = [column.low, column.high];
   if (low === undefined || low === high) return low === undefined ? [] : [column.kind === "date" ? textOfSeconds(low, column) : low];
-  const whole = column.whole && column.kind === "number" && high - low < points;
-  const n = whole ? high - low + 1 : points;
-  const values = Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
+  const whole = column.whole && column.kind === "number", n = whole ? Math.min(points, high - low + 1) : points;
+  const values = Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1)).map((v) => (whole ? Math.round(v) : v));
   return column.kind === "date" ? values.map((seconds) => textOfSeconds(seconds, column)) : values;
 }
 
@@ -24,8 +23,14 @@ function triedValues(column, points) {
 const placeOf = (column, value) =>
   value === null ? null : column.kind === "date" ? secondsOf(String(value), column.form, column.day_first) : Number(value);
 
-// How much the output moves with each input, on average over some rows: which inputs come first.
+// Which inputs come first: those that the explanation says, or else those that move the output most, on average over
+// some rows.
 function importances(model, data, output) {
+  const told = data.explanation;
+  if (told) {
+    const sizes = new Map(told.importance.map((one) => [told.columns[one.column].name, one.size]));
+    return data.columns.map((column) => sizes.get(column.name) ?? 0);
+  }
   const used = data.columns.map((column) => column.kind !== "dropped");
   const work = Math.max(1, data.parameters) * 5 * used.filter(Boolean).length;
   const rows = data.rows.values.slice(0, Math.max(1, Math.min(24, Math.floor(6e7 / work))));
@@ -71,11 +76,24 @@ function inputCards(model, data, state, changed) {
     update();
   }
 
-  // All curves share one scale, so that they can be compared.
-  function update() {
+  // All curves share one scale, so that they can be compared. Where that takes long, they are drawn with few points
+  // while something moves, and with all of them afterwards.
+  let taken = 0;
+  const rest = debounced(() => draw(POINTS), 150);
+  function draw(points) {
     const shown = [...cards.values()].filter((card) => card.node.isConnected);
-    const scale = reachOf(shown.flatMap((card) => card.compute()), model, state);
+    const scale = reachOf(shown.flatMap((card) => card.compute(points)), model, state);
     for (const card of shown) card.draw(scale);
+  }
+  function update() {
+    if (taken > SLOW) {
+      draw(FEW_POINTS);
+      rest();
+      return;
+    }
+    const started = performance.now();
+    draw(POINTS);
+    taken = performance.now() - started;
   }
 
   const search = order.length > LISTED ? el("p", { class: "row" }, el("label", { for: "filter" }, "Find an input"), filter) : null;
@@ -105,9 +123,9 @@ function inputCard(model, data, state, i, set) {
     el("div", { class: "card-head" }, el("label", { for: id, title: column.name }, column.name), control.shown),
     control.node, place);
 
-  const tried = triedValues(column, POINTS);
-  let said = [];
-  function compute() {
+  let tried = [], said = [];
+  function compute(points) {
+    tried = triedValues(column, points);
     said = tried.map((other) => model.predict(state.values.with(i, other), state.muted).shares[state.output]);
     return said;
   }
@@ -119,7 +137,7 @@ function inputCard(model, data, state, i, set) {
     const label = curveLabel(column, said, data, state);
     place.replaceChildren(column.categories
       ? bars(data, column, tried, said, value, scale, label, (v) => set(i, v))
-      : curve(data, column, tried, said, value, now, scale, label, (v) => set(i, v)));
+      : curve(data, state.output, column, tried, said, value, now, scale, label, (v) => set(i, v)));
   }
   return { node, compute, draw };
 }
@@ -190,6 +208,17 @@ function frameOf(column, scale) {
   };
 }
 
+// The mean response over rows of the data, where the explanation of the page has it.
+function averaged(data, column, output, at) {
+  const told = data.explanation, place = told ? told.columns.findIndex((one) => one.name === column.name && one.grid && one.kind !== "levels") : -1;
+  const found = place < 0 ? null : told.responses.find((one) => one.column === place);
+  if (!found) return [];
+  const values = (found.probability || found.mean || [])[output];
+  const scale = column.kind === "date" ? (column.form === "date" ? DAY : 3600) : 1;
+  const points = told.columns[place].grid.flatMap((p, k) => (p === null || !values || p * scale < column.low || p * scale > column.high ? [] : [[p * scale, values[k]]]));
+  return points.length > 1 ? [svg("path", { class: "response mean", d: pathOf(points.map(at)) })] : [];
+}
+
 // The ends of the common scale, at the right edge.
 function scaleWords(data, [low, high]) {
   const words = (value) => (data.classes ? percent(value, 0) : short(value, 3));
@@ -208,7 +237,7 @@ function histogram(column, frame) {
   });
 }
 
-function curve(data, column, tried, said, value, now, scale, label, set) {
+function curve(data, output, column, tried, said, value, now, scale, label, set) {
   const frame = frameOf(column, scale), places = tried.map((one) => placeOf(column, one));
   const at = placeOf(column, value), date = column.kind === "date";
   const inside = at !== null && Number.isFinite(at);
@@ -216,6 +245,7 @@ function curve(data, column, tried, said, value, now, scale, label, set) {
   const ends = [column.low, column.high].map((end) => (end === undefined ? "" : date ? textOfSeconds(end, column) : short(end)));
   const drawn = picture(CARD.width, CARD.height, label,
     ...histogram(column, frame),
+    ...averaged(data, column, output, ([p, value]) => [frame.x(p), frame.y(value)]),
     svg("path", { class: "response", d: pathOf(places.map((p, k) => [frame.x(p), frame.y(said[k])])) }),
     ...(inside ? [svg("line", { class: "here-line", x1: x, x2: x, y1: CARD.top, y2: CARD.height - CARD.bottom }),
       svg("circle", { class: "here-dot", cx: x, cy: frame.y(now), r: 4 })] : []),

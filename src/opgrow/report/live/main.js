@@ -38,17 +38,37 @@ function startModel() {
   const table = rowTable(model, data, state, pick);
   views.push(panel, cards, ...(table ? [table] : []));
   byId("live").replaceChildren(panel.node, el("div", { class: "inputs" }, ...(table ? [table.node] : []), cards.node));
-  if (model.network.layers.length) {
-    const neurons = neuronsView(model, data, state), blocks = blocksView(model, data, state, changed);
-    views.push(neurons, blocks);
-    byId("neurons").replaceChildren(neurons.node);
-    byId("blocks").replaceChildren(blocks.node);
-    setTimeout(blocks.measure, 0);
-  }
   refresh();
-  return { model, state, changed, refresh, pick };
+  // What is further down the page comes when this is drawn.
+  const ready = new Promise((done) => setTimeout(() => {
+    const why = whyView(model, data, state, changed), explained = byId("neurons"), more = [why];
+    explained.replaceChildren(why.node);
+    if (model.network.layers.length) {
+      const neurons = neuronsView(model, data, state), blocks = blocksView(model, data, state, changed);
+      more.push(neurons, blocks);
+      explained.append(neurons.node);
+      byId("blocks").replaceChildren(blocks.node);
+      setTimeout(blocks.measure, 0);
+    }
+    for (const view of more) view.update();
+    why.compute();
+    views.push(...more);
+    done(true);
+  }, 0));
+  return { model, state, changed, refresh, pick, ready };
 }
 
-const page = { data, replay: startReplay() };
-if (data.network) Object.assign(page, startModel());
+// A part that fails leaves the others alone, and the browser's console says why.
+function attempt(start) {
+  try {
+    return start();
+  } catch (error) {
+    queueMicrotask(() => { throw error; });
+    return null;
+  }
+}
+
+const page = { data, replay: attempt(startReplay) };
+if (data.explanation) attempt(() => byId("portraits").replaceChildren(portraitsView(data)));
+if (data.network) Object.assign(page, attempt(startModel));
 globalThis.opgrow = page;

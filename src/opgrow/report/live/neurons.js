@@ -1,38 +1,36 @@
-// What each neuron adds to the chosen output for the values that are set.
+// What each neuron adds for the values that are set.
 //
-// Below a linear head these are exact: they add up to the output. A neuron is measured from its mean over the rows of the
-// page. Below a head of operational neurons, what a neuron adds is how much the output changes if the neuron says its
-// mean instead; such effects need not add up, and the page says so.
+// Below a linear head these are exact: they add up to what is explained. A neuron is measured from its mean over the rows
+// of the page. Below a head of operational neurons, what a neuron adds is how much the answer changes if the neuron says
+// its mean instead; such effects need not add up, and the page says so.
 
 const TOP = 10;
 
 function neuronsView(model, data, state) {
   const { network } = model, sources = network.sources(), blocks = network.layers.flat();
-  const means = meansOf(model, data, state), odds = data.outputs.length === 2 && data.classes && data.loss !== "mse";
-  const said = (outputs) => outputs[state.output] - (odds ? outputs[1 - state.output] : 0);
-  const list = el("ol", { class: "neurons" }), sum = el("p", {}), note = el("p", { class: "note" });
-  const node = el("div", {}, note, list, sum);
+  const means = meansOf(model, data, state);
+  const list = el("ol", { class: "neurons", id: "added" }), sum = el("p", {}), note = el("p", { class: "note", id: "neurons-note" });
+  const node = el("div", {}, el("h3", {}, "What each neuron adds"), list, sum, note);
   note.textContent = network.linear
-    ? "Each bar is what a neuron adds, measured from its mean over the rows of this page. The bars, those that are not shown and the mean add up to the output."
+    ? "Exact: each bar is what a neuron adds, measured from its mean over the rows of this page. The bars, those that are not shown and the average add up to the output."
     : "The head is of operational neurons, so this view is approximate: a bar is how much the output changes if the neuron says its mean over the rows of this page instead. Such changes need not add up to the output.";
 
   function update() {
-    const c = state.output, { seen, outputs } = state.prediction;
+    const { seen, outputs } = state.prediction, { mix, words } = quantityOf(model, data, state.output);
+    const now = mixed(mix, outputs);
     const added = network.linear
-      ? sources.map((_, f) => (network.slope(c, f) - (odds ? network.slope(1 - c, f) : 0)) * (seen[f] - means[f]))
-      : sources.map((_, f) => said(outputs) - said(network.headOf(seen.with(f, means[f]))));
+      ? sources.map((_, f) => mix.reduce((slope, m, k) => slope + (m ? m * network.slope(k, f) : 0), 0) * (seen[f] - means[f]))
+      : sources.map((_, f) => now - mixed(mix, network.headOf(seen.with(f, means[f]))));
     const order = sources.map((_, f) => f).sort((a, b) => Math.abs(added[b]) - Math.abs(added[a]));
     const top = order.slice(0, TOP), rest = order.slice(TOP).reduce((s, f) => s + added[f], 0);
     const most = Math.max(1e-12, ...top.map((f) => Math.abs(added[f])));
-    list.replaceChildren(...top.map((f) => bar(labelOf(f), added[f], most, data.colours[blocks[sources[f].block].operators.join("/")])),
-      ...(order.length > TOP ? [bar(`all ${counted(order.length - TOP, "other neuron")}`, rest, most, "var(--muted)")] : []));
-    const name = data.outputs[c];
-    const what = odds ? `the logarithm of the odds of ${name}` : data.classes ? `the output for ${name}` : name;
-    const total = added.reduce((s, v) => s + v, 0), base = network.linear ? said(network.headOf(means, true)) : null;
-    state.sums = { base, total, output: said(outputs) };
+    list.replaceChildren(...top.map((f) => twoSided(labelOf(f), added[f], most, data.colours[blocks[sources[f].block].operators.join("/")])),
+      ...(order.length > TOP ? [twoSided(`all ${counted(order.length - TOP, "other neuron")}`, rest, most, "var(--muted)")] : []));
+    const total = added.reduce((s, v) => s + v, 0), base = network.linear ? mixed(mix, network.headOf(means, true)) : null;
+    state.sums = { base, total, output: now };
     sum.textContent = network.linear
-      ? `On average ${short(base, 5)}, from the neurons ${signed(total, 5)}: together ${short(base + total, 5)}, ${what}.`
-      : `${short(said(outputs), 5)} is ${what}.`;
+      ? `On average ${short(base, 5)}, from the neurons ${signed(total, 5)}: together ${short(base + total, 5)}, ${words}.`
+      : `${short(now, 5)} is ${words}.`;
   }
 
   function labelOf(f) {
@@ -41,13 +39,6 @@ function neuronsView(model, data, state) {
     for (let k = 1; k < inputs; k++) if (Math.abs(weight[neuron * inputs + k]) > Math.abs(weight[neuron * inputs + largest])) largest = k;
     const reads = block < network.layers[0].length ? data.inputs[first + largest] : `neuron ${first + largest + 1} of the layer before`;
     return `block ${block + 1}, neuron ${neuron + 1}: ${spaced(operators.join("/"))}; most weight on ${reads}`;
-  }
-
-  function bar(words, value, most, colour) {
-    const fill = el("span", { class: value < 0 ? "fill minus" : "fill plus" });
-    fill.style.width = `${Math.min(50, (50 * Math.abs(value)) / most)}%`;
-    fill.style.background = colour;
-    return el("li", {}, el("span", { class: "name" }, words), el("span", { class: "bar two" }, fill), el("span", { class: "figure" }, signed(value)));
   }
   return { node, update };
 }

@@ -51,11 +51,6 @@ function predictionPanel(model, data, state, changed, pick) {
   return { node, update };
 }
 
-function debounced(work, wait) {
-  let timer = 0;
-  return () => { clearTimeout(timer); timer = setTimeout(work, wait); };
-}
-
 // A table of the rows that the page has, a page at a time.
 function rowTable(model, data, state, pick) {
   const all = data.rows.values.map((_, i) => i);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...growth.model import GrownModel
 from ...network import Network
 from ...network.drawing.svg import shades
@@ -11,6 +13,7 @@ from .scripts import EVALUATOR, scripts_for
 
 __all__ = [
     "block_parts",
+    "computed_parts",
     "moving_sections",
     "navigation",
     "page_script",
@@ -18,13 +21,15 @@ __all__ = [
     "watching_page",
 ]
 
-_MOVING = ("dom", "tips", *EVALUATOR, "inputs", "prediction", "neurons", "blocks", "replay", "main")
-_STILL = ("dom", "tips", "replay", "main")
+_VIEWS = ("inputs", "prediction", "why", "neurons", "portraits", "blocks")
+_MOVING = ("dom", "tips", "replay", *EVALUATOR, *_VIEWS, "main")
+_STILL = ("dom", "tips", "replay", "portraits", "main")
 _WATCHING = ("dom", "tips", "replay", "watch")
 _WITHOUT = "<noscript><p>This part needs JavaScript, which is part of this file.</p></noscript>"
 _LINKS = (
     ("try-it", "Try it"),
     ("one-row", "One row"),
+    ("what-it-computes", "What it computes"),
     ("what-was-grown", "What was grown"),
     ("how-it-grew", "How it grew"),
     ("how-good", "How good it is"),
@@ -50,11 +55,24 @@ def moving_sections(reason: str | None) -> list[str]:
     about = paragraph(
         "The network itself computes in this page. Move an input: the prediction follows, and so does each "
         "curve, which is the response as that input alone moves from the values that are set. The grey bars "
-        "are the distribution of the data."
+        "are the distribution of the data, and a dashed line is the mean response over rows of it."
     )
     return [
         section("try-it", "Try it", [about, f'<div id="live">{_WITHOUT}</div>']),
-        section("one-row", "What each neuron adds for these values", [f'<div id="neurons">{_WITHOUT}</div>']),
+        section("one-row", "Why it says so", [f'<div id="neurons" class="pair">{_WITHOUT}</div>']),
+    ]
+
+
+def computed_parts(data: dict[str, Any] | None) -> list[str]:
+    """What the network computes, as far as that is explained."""
+    if data is not None:
+        return [f'<div id="portraits">{_WITHOUT}</div>']
+    return [
+        paragraph(
+            "Explaining this network would take longer than a report should, or there are no rows to explain "
+            "it by. In Python, explain(X) of the estimator does it.",
+            "note",
+        )
     ]
 
 

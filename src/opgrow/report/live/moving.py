@@ -1,0 +1,64 @@
+"""Everything that moves in the report on an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...growth.model import GrownModel
+from .data import as_json, growth_data, live_data, reason_against
+from .explained import explained
+from .sections import page_script
+
+__all__ = ["Moving", "Rows"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a report: X of the user, the ``matrix`` that the network takes, and what is true of them.
+
+    All are None where no rows were given. ``truth`` are places of classes (n,), or numbers (n, targets).
+    """
+
+    X: Any = None
+    matrix: np.ndarray | None = None
+    truth: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Moving:
+    """What the scripts of a page read and do.
+
+    Attributes
+    ----------
+    reason : why the network does not compute in the page, or None
+    data : what the scripts read
+    script : all of them
+    """
+
+    reason: str | None
+    data: dict[str, Any]
+    script: str
+
+    @classmethod
+    def of(
+        cls,
+        estimator: GrownModel,
+        rows: Rows,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        target: str | None,
+    ) -> Moving:
+        """Of a fitted estimator, with the names of its network's inputs, of its outputs and of the target."""
+        reason = reason_against(estimator)
+        data = growth_data(estimator) | {"explanation": explained(estimator, rows.X, inputs, target)}
+        if reason is None:
+            data |= live_data(estimator, rows.X, rows.truth, rows.matrix, inputs, outputs)
+        return cls(reason, data, page_script(estimator.network_, moves=reason is None))
+
+    def json(self) -> str:
+        """The data as text for the page."""
+        return as_json(self.data)
