@@ -13,7 +13,7 @@ from browser import NEEDED, PROGRAM, Browser
 from sklearn.base import is_classifier
 from sklearn.datasets import load_digits
 
-from opgrow import HeMLRNClassifier
+from opgrow import HeMLRNClassifier, load
 from opgrow.report.live.data import as_json
 from opgrow.report.live.table import values_of
 from tests.report.live.tables import EVIL, TABLES, fitted
@@ -369,6 +369,27 @@ def test_pages_fit_into_their_windows(models, folder, browser):
             )
             assert cut == 0
             browser.picture(pictures / f"moving-{name}-{width}-{scheme}.png")
+
+
+def test_a_page_without_rows_still_moves(models, folder, browser):
+    model, X, y = models["sales"]
+    model.report(folder / "without.html", X, y, with_rows=False)
+    opened(browser, folder, "without")
+    assert browser.look("opgrow.data.rows.values.length") == 0
+    assert browser.look("document.getElementById('rows')") is None
+    before = said(browser)
+    set_input(browser, list(X.columns).index("price"), 100)
+    assert said(browser) != before
+    assert browser.complaints == []
+
+
+def test_a_model_that_was_loaded_has_the_rows_that_it_keeps(models, folder, browser):
+    model, X, _ = models["sales"]
+    model.save(folder / "model.safetensors")
+    load(folder / "model.safetensors").report(folder / "loaded.html")
+    opened(browser, folder, "loaded")
+    assert browser.look("opgrow.data.rows.values.length") == len(model.sample_)
+    assert "what it costs is not known" in browser.look("document.getElementById('pruned').textContent")
 
 
 def test_many_inputs_open_quickly_and_are_found_by_name(folder, browser):

@@ -102,9 +102,14 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
 
     def report(
-        self, path: str | os.PathLike[str], X_test: ArrayLike | None = None, y_test: ArrayLike | None = None
+        self,
+        path: str | os.PathLike[str],
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        *,
+        with_rows: bool = True,
     ) -> None:
-        """Write a page on what was grown, how it grew, how good it is and what it costs.
+        """Write a page in which the network can be tried, and which says what was grown, how, and how good.
 
         Parameters
         ----------
@@ -112,10 +117,13 @@ class PublishingEstimator(PredictingEstimator[Settings]):
             The HTML file to write; it needs nothing else, and no network.
         X_test, y_test : rows that were not learned from, optional
             Without them, the page cannot say how good the model is.
+        with_rows : bool, default=True
+            Whether the page contains rows, to pick from and to compare with: up to 1,000 of the test rows or,
+            without any, those that the model keeps.
         """
         from ..report import write_report
 
-        write_report(self, path, X_test, y_test)
+        write_report(self, path, X_test, y_test, with_rows=with_rows)
 
     def explain(self, X: Any, *, target: str | None = None, random_state: int = 0) -> Explanation:
         """What the fitted network does: curves of its columns, its neurons, and why it says what it says.

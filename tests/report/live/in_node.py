@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opgrow.report.live.data import as_json, live_data
+from opgrow.report.live.data import Rows, as_json, live_data
 from opgrow.report.live.scripts import EVALUATOR, operator_script, script_of
 from opgrow.report.live.table import values_of
 
@@ -37,7 +37,7 @@ def predictions(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndar
     matrix = estimator.network_rows(X)
     names = estimator.input_names or [f"x{i}" for i in range(estimator.network_.n_inputs)]
     outputs = [str(i) for i in range(estimator.network_.n_outputs)]
-    data = live_data(estimator, X, None, matrix, names, outputs)
+    data = live_data(estimator, Rows(X, matrix), names, outputs)
     values = values_of(estimator, X, matrix)
     assert values is not None
     rows = as_json(values.rows(range(values.n_rows)))

@@ -1,7 +1,7 @@
 """What moves in a report: the network as data, scripts that compute with it, and their places in the page."""
 
-from .data import as_json, step_data
-from .moving import Moving, Rows
+from .data import Rows, as_json, step_data
+from .moving import Moving
 from .sections import (
     block_parts,
     computed_parts,

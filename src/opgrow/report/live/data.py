@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,29 @@ from ...growth.events import GrowthStep
 from ...growth.model import GrownModel, criterion_of
 from ...network import Network
 from ...network.drawing.svg import shades
-from ...rows.preparation import as_array
 from .arrays import network_data
 from .scripts import lacking
 from .table import columns_data, values_of
 
-__all__ = ["MOST_PARAMETERS", "as_json", "growth_data", "live_data", "reason_against", "step_data"]
+__all__ = ["MOST_PARAMETERS", "Rows", "as_json", "growth_data", "live_data", "reason_against", "step_data"]
 
 #: A network of more parameters makes a page of more than a megabyte, and moves slowly.
 MOST_PARAMETERS = 120_000
 _MOST_ROWS, _MOST_VALUES = 1000, 20_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a report: X of the user, the ``matrix`` that the network takes, and what is true of them.
+
+    All are None where no rows were given. ``truth`` are places of classes (n,), or numbers (n, targets).
+    ``shown`` says whether the page may contain rows, of these or of those that the model keeps.
+    """
+
+    X: Any = None
+    matrix: np.ndarray | None = None
+    truth: np.ndarray | None = None
+    shown: bool = True
 
 
 def reason_against(estimator: GrownModel) -> str | None:
@@ -45,31 +59,25 @@ def reason_against(estimator: GrownModel) -> str | None:
 
 
 def live_data(
-    estimator: GrownModel,
-    X: Any,
-    truth: Any,
-    matrix: np.ndarray | None,
-    names: Sequence[str],
-    outputs: Sequence[str],
+    estimator: GrownModel, rows: Rows, names: Sequence[str], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """What the scripts read.
 
     Parameters
     ----------
     estimator : a fitted estimator
-    X : rows of the user, or None
-    truth : places of true classes (n,), or true numbers (n, targets), or None
-    matrix : the same rows as the network takes them, or None
+    rows : Rows
     names : of the network's inputs
     outputs : names of the classes or targets
     """
     network = estimator.network_
-    values = values_of(estimator, X, matrix)
-    n_rows = 0 if values is None else values.n_rows
+    values = values_of(estimator, rows.X, rows.matrix)
+    n_rows = 0 if values is None or not rows.shown else values.n_rows
     most = max(1, min(_MOST_ROWS, _MOST_VALUES // max(1, 1 if values is None else len(values.columns))))
-    places = np.unique(np.linspace(0, max(n_rows - 1, 0), min(n_rows, most)).round().astype(int))
-    if truth is not None:
-        truth = np.asarray(as_array(truth))[places].tolist()
+    places = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(int))
+    truth = None
+    if rows.truth is not None and n_rows:
+        truth = np.asarray(rows.truth)[places].tolist()
     is_classes = hasattr(estimator, "classes_")
     return {
         "network": network_data(network),
@@ -81,7 +89,7 @@ def live_data(
         "rows": {
             "values": [] if values is None else values.rows(places.tolist()),
             "truth": truth,
-            "numbers": places.tolist() if n_rows else [],
+            "numbers": places.tolist(),
             "total": n_rows,
         },
         "parameters": network.n_parameters(),

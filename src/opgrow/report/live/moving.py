@@ -6,26 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...growth.model import GrownModel
-from .data import as_json, growth_data, live_data, reason_against
+from .data import Rows, as_json, growth_data, live_data, reason_against
 from .explained import explained
 from .sections import page_script
 
-__all__ = ["Moving", "Rows"]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a report: X of the user, the ``matrix`` that the network takes, and what is true of them.
-
-    All are None where no rows were given. ``truth`` are places of classes (n,), or numbers (n, targets).
-    """
-
-    X: Any = None
-    matrix: np.ndarray | None = None
-    truth: np.ndarray | None = None
+__all__ = ["Moving"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +42,7 @@ class Moving:
         reason = reason_against(estimator)
         data = growth_data(estimator) | {"explanation": explained(estimator, rows.X, inputs, target)}
         if reason is None:
-            data |= live_data(estimator, rows.X, rows.truth, rows.matrix, inputs, outputs)
+            data |= live_data(estimator, rows, inputs, outputs)
         return cls(reason, data, page_script(estimator.network_, moves=reason is None))
 
     def json(self) -> str:
