@@ -384,7 +384,7 @@ def test_a_page_without_rows_still_moves(models, folder, browser):
 
 
 def test_a_model_that_was_loaded_has_the_rows_that_it_keeps(models, folder, browser):
-    model, X, _ = models["sales"]
+    model, _, _ = models["sales"]
     model.save(folder / "model.safetensors")
     load(folder / "model.safetensors").report(folder / "loaded.html")
     opened(browser, folder, "loaded")
