@@ -107,7 +107,7 @@ class Way:
         return self._context.subject.outputs(moved)
 
     def data(self, responses: Sequence[int] = ()) -> dict[str, Any]:
-        """The row as plain data, with local curves of the columns ``responses``; `shape` describes it."""
+        """The row as plain data, with local curves of the columns ``responses``."""
         context, subject = self._context, self._context.subject
         shares = subject.probabilities(self.raw[None])
         columns, neurons = self.columns, self.neurons
