@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from opgrow.report import plot_neuron, plot_response, plot_row
+from opgrow.report import plot_neuron, plot_pair, plot_response, plot_row
 from tests.report.explanation.models import fitted
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -83,6 +83,16 @@ def test_a_neuron_has_curves_maps_and_its_activation(explanation):
     assert any(ax.get_title() == "exact" for ax in axes[:-1])
     _, own = pyplot.subplots(1, 2)
     assert plot_neuron(explanation, number, axes=own) == list(own)
+
+
+def test_a_pair_is_a_map_and_levels_are_named(explanation):
+    one, ax = explanation.pair("colour", "age"), plot_pair(explanation, "colour", "age", "yes")
+    (mesh,) = ax.collections
+    # Gaps are the last value of the second column, and have no place.
+    np.testing.assert_array_equal(mesh.get_array().reshape(-1, 3), one.values[:, :-1, 0].T)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["blue", "green", "red"]
+    assert ax.get_ylabel() == "age"
+    assert ax.get_title() == "averaged: log-odds of yes"
 
 
 def test_an_explanation_is_a_figure(explanation):

@@ -27,6 +27,7 @@ def test_a_factor_of_the_odds_is_the_exponential_of_a_contribution():
     assert effect(two, np.log(2.4), 1, 0) == "raises the odds of 1 by a factor of 2.4"
     assert effect(two, -np.log(2.4), 1, 0) == "lowers the odds of 1 by a factor of 2.4"
     assert effect(two, np.log(1.03), 1, 0) == "raises the odds of 1 by 3 %"
+    assert effect(two, np.log(0.97), 1, 0) == "lowers the odds of 1 by 3 %"
     assert effect(two, 1e-9, 1, 0) == "raises the odds of 1 by less than 0.1 %"
     assert effect(two, 5000.0, 1, 0) == "raises the odds of 1 by a factor of more than 10,000"
     three = subject_of(3)

@@ -10,6 +10,7 @@ import numpy as np
 from .columns import Axis
 from .context import Context
 from .formula import short_formula
+from .pairs import Pair
 from .portraits import Map, Portrait
 from .responses import Response
 from .shape import FORMAT, VERSION, WORDS, curve, exactly, plain
@@ -17,8 +18,8 @@ from .views import Views
 
 __all__ = ["explanation_data"]
 
-#: Places of each column on a map.
-_MAP = 17
+#: Pairs of columns, and places of each column on a map of a neuron.
+_PAIRS, _MAP = 3, 17
 #: What the formulas of operators are written with.
 _SYMBOLS = {"y": "y", "w": "w", "minus_w": "-w", "clip": "", "end": ""}
 
@@ -62,6 +63,7 @@ def explanation_data(
                 for j in order
             ],
             "responses": [_response(explanation.response(j)) for j in shown],
+            "pairs": [_pair(one) for one in explanation.pairs(_PAIRS)],
             "neurons_in_all": len(context.neurons),
             "neurons": [_neuron(one) for one in explanation.neurons(n_neurons)],
             "rows": [explanation.row(number).data(shown) for number in rows],
@@ -95,6 +97,17 @@ def _response(one: Response) -> dict[str, Any]:
         "high": curve(one.high.T),
         "interplay": one.interplay,
         "probability": None if one.probability is None else curve(one.probability.T),
+    }
+
+
+def _pair(one: Pair) -> dict[str, Any]:
+    return {
+        "columns": one.columns,
+        "view": "averaged",
+        "places": one.places,
+        "values": curve(np.moveaxis(one.values, 2, 0)),
+        "joint": curve(np.moveaxis(one.joint, 2, 0)),
+        "size": one.size,
     }
 
 

@@ -1,17 +1,17 @@
-"""The shape of what `Explanation.data` returns, for pages and programs that draw it.
+"""The shape of what ``Explanation.data`` returns, for pages and programs that draw it.
 
 Everything is plain: dictionaries with text as keys, lists, text, numbers, booleans and None, as JSON has
 them; what is not finite is None. ``version`` rises when a key changes its meaning or goes; new keys may
 come without that. Numbers of columns, outputs, neurons and rows count from 0.
 
 ``format``, ``version``
-    "opgrow.explanation" and `VERSION`.
+    "opgrow.explanation" and 1.
 ``model``
     ``estimator`` (name of the class), ``task`` ("classification" or "regression"), ``topology``
     ("8-40-2"), ``parameters``, ``members`` (networks of an average), ``layers`` (how many), ``classes``
     (texts, or None).
 ``words``
-    By the name of a view, the sentence that says what it is and is not: `WORDS`.
+    By the name of a view, the sentence that says what it is and is not.
 ``outputs``
     What is explained, one or several numbers made of the raw outputs of the network. Of each: ``name``,
     ``unit`` and ``mix``, with which it is ``sum(mix[k] * raw[k])``. Units: "log-odds" (two classes: one
@@ -37,6 +37,11 @@ come without that. Numbers of columns, outputs, neurons and rows count from 0.
     the G means over the background; ``low`` and ``high``, between which the curves of four rows out of
     five are once they are shifted to the same level; ``interplay``, from 0 (the curve is the same for
     every row) to 1; ``probability``, for each class its mean probability at the G values, or None.
+``pairs``
+    The pairs of important columns that do most together: two ``columns``; ``view``, "averaged"; two lists
+    of ``places`` on their grids; ``values``, for each output a list of means for each place of the first;
+    ``joint``, what of these is not the sum of a curve of each column; ``size``, the standard deviation of
+    that, summed over the outputs.
 ``neurons``
     The neurons that the head reads, the most important first, as many as were asked for. Of each:
     ``neuron`` (its number among all of ``neurons_in_all``), ``layer``, ``block``, ``member`` (all from
