@@ -176,9 +176,8 @@ def _even(low: float, high: float, n: int) -> np.ndarray:
     if not -300 < digits < 15:
         return grid
     rounded = np.round(grid, digits)
-    rounded[0], rounded[-1] = (np.ceil(low * 10.0**digits), np.floor(high * 10.0**digits)) / np.float64(
-        10.0**digits
-    )
+    unit = 10.0**digits
+    rounded[0], rounded[-1] = np.ceil(low * unit) / unit, np.floor(high * unit) / unit
     return np.unique(rounded) if low <= rounded[0] < rounded[-1] <= high else grid
 
 

@@ -176,7 +176,7 @@ def plot_pair(
     *,
     ax: Any = None,
 ) -> Any:
-    """Draw an output as two columns move, averaged over rows; ``explanation.pairs()`` has the first candidates.
+    """Draw an output as two columns move, averaged over rows; ``explanation.pairs()`` has candidates.
 
     Parameters
     ----------
