@@ -3,7 +3,7 @@
 from ..network.drawing.drawing import Drawing, draw
 from .explanation.explanation import Explanation, explain
 from .explanation.formula import Formula, formula
-from .explanation.plots import plot_neuron, plot_response, plot_row
+from .explanation.plots import plot_neuron, plot_pair, plot_response, plot_row
 from .growth_plot import plot_growth
 from .page import write_report
 
@@ -16,6 +16,7 @@ __all__ = [
     "formula",
     "plot_growth",
     "plot_neuron",
+    "plot_pair",
     "plot_response",
     "plot_row",
     "write_report",

@@ -24,8 +24,9 @@ from ...rows.tables.target_means import TargetColumn
 __all__ = ["MISSING", "Axis", "axes_of", "number_text", "raw_values"]
 
 MISSING = "<missing>"
-#: Values on the grid of a number, and levels of a column of many categories, at most.
-_GRID, _LEVELS = 41, 20
+#: Values on the grid of a number, of one of many columns, and levels of a column of many categories, at most.
+_GRID, _COARSE, _LEVELS = 41, 21, 20
+_MANY_COLUMNS = 50
 _BINS = 20
 #: From so many rows on, the grid leaves out the farthest values, this part of them at each end.
 _MANY, _TAIL = 200, 0.005
@@ -112,7 +113,8 @@ def axes_of(estimator: Any, rows: np.ndarray, values: Sequence[np.ndarray] | Non
     encoder: TableEncoder | None = estimator.table_
     if encoder is None:
         names = estimator.input_names or [f"x{i}" for i in range(rows.shape[1])]
-        return [_number_axis(NumberColumn(name, 0.0), i, rows[:, i]) for i, name in enumerate(names)]
+        n = _COARSE if len(names) > _MANY_COLUMNS else _GRID
+        return [_number_axis(NumberColumn(name, 0.0), i, rows[:, i], n=n) for i, name in enumerate(names)]
     axes: list[Axis] = []
     start = 0
     for column in encoder.columns_:
@@ -138,10 +140,12 @@ def _axis(column: Column, start: int, part: np.ndarray, raw: np.ndarray | None) 
     return _number_axis(column, start, present if len(present) else np.array([column.median]), gaps)
 
 
-def _number_axis(column: NumberColumn, start: int, present: np.ndarray, gaps: int = 0) -> Axis:
+def _number_axis(
+    column: NumberColumn, start: int, present: np.ndarray, gaps: int = 0, n: int = _GRID
+) -> Axis:
     present = np.asarray(present, np.float64)
     whole = bool((present == np.round(present)).all())
-    grid = _spread(present, whole)
+    grid = _spread(present, whole, n)
     encoded = grid[:, None]
     labels = [number_text(value) for value in grid.tolist()]
     if column.missing:
@@ -154,16 +158,27 @@ def _number_axis(column: NumberColumn, start: int, present: np.ndarray, gaps: in
     )  # fmt: skip
 
 
-def _spread(present: np.ndarray, whole: bool) -> np.ndarray:
+def _spread(present: np.ndarray, whole: bool, n: int) -> np.ndarray:
     """Values over the range of the data: those that there are, if they are few, else at equal distances."""
     different = np.unique(present)
-    if len(different) <= _GRID:
+    if len(different) <= n:
         return different
     low, high = np.quantile(present, [_TAIL, 1 - _TAIL]) if len(present) >= _MANY else different[[0, -1]]
     if not low < high:
         low, high = different[[0, -1]]
-    grid = np.linspace(low, high, _GRID)
-    return np.unique(np.round(grid)) if whole else grid
+    return np.unique(np.round(np.linspace(low, high, n))) if whole else _even(float(low), float(high), n)
+
+
+def _even(low: float, high: float, n: int) -> np.ndarray:
+    """Values at equal distances in as few digits as tell them apart, none of them outside."""
+    grid = np.linspace(low, high, n)
+    digits = 2 - int(np.floor(np.log10(high / (n - 1) - low / (n - 1))))
+    if not -300 < digits < 15:
+        return grid
+    rounded = np.round(grid, digits)
+    unit = 10.0**digits
+    rounded[0], rounded[-1] = np.ceil(low * unit) / unit, np.floor(high * unit) / unit
+    return np.unique(rounded) if low <= rounded[0] < rounded[-1] <= high else grid
 
 
 def _histogram(present: np.ndarray, gaps: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,9 @@ from .subject import Subject
 
 __all__ = ["Context"]
 
+#: Rows of the background that the size of contributions is relative to, at least.
+_LEAST = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Context:
@@ -56,3 +59,15 @@ class Context:
         """What each column contributes to the outputs for a row."""
         groups = [axis.inputs for axis in self.axes]
         return attribute(self.subject.outputs, row, self.background, groups, budget, self.random(0))
+
+    def sizes(self, number: int, budget: int) -> np.ndarray:
+        """How large the contributions (columns, outputs) to one of the ``rows`` are, about.
+
+        Relative to some rows of the background only, where the budget does not suffice for all of them.
+        """
+        groups, rng = [axis.inputs for axis in self.axes], self.random(3, number)
+        most = max(_LEAST, budget // (2 * (len(groups) + 1)))
+        some = self.background
+        if 2 ** len(groups) * len(some) > budget and len(some) > most:
+            some = some[rng.permutation(len(some))[:most]]
+        return np.abs(attribute(self.subject.outputs, self.rows[number], some, groups, budget, rng).values)

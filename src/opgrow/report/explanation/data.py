@@ -10,13 +10,16 @@ import numpy as np
 from .columns import Axis
 from .context import Context
 from .formula import short_formula
-from .portraits import Portrait
+from .pairs import Pair
+from .portraits import Map, Portrait
 from .responses import Response
-from .shape import FORMAT, VERSION, WORDS, plain
+from .shape import FORMAT, VERSION, WORDS, curve, exactly, plain
 from .views import Views
 
 __all__ = ["explanation_data"]
 
+#: Pairs of columns, and places of each column on a map of a neuron.
+_PAIRS, _MAP = 3, 17
 #: What the formulas of operators are written with.
 _SYMBOLS = {"y": "y", "w": "w", "minus_w": "-w", "clip": "", "end": ""}
 
@@ -60,6 +63,7 @@ def explanation_data(
                 for j in order
             ],
             "responses": [_response(explanation.response(j)) for j in shown],
+            "pairs": [_pair(one) for one in explanation.pairs(_PAIRS)],
             "neurons_in_all": len(context.neurons),
             "neurons": [_neuron(one) for one in explanation.neurons(n_neurons)],
             "rows": [explanation.row(number).data(shown) for number in rows],
@@ -73,9 +77,9 @@ def _column(axis: Axis) -> dict[str, Any]:
         "name": axis.name,
         "kind": axis.kind,
         "inputs": [axis.start, axis.stop],
-        "grid": axis.grid,
+        "grid": exactly(axis.grid),
         "labels": axis.labels,
-        "encoded": axis.encoded,
+        "encoded": exactly(axis.encoded),
         "counts": axis.counts,
         "edges": axis.edges,
         "whole": axis.whole,
@@ -88,11 +92,22 @@ def _response(one: Response) -> dict[str, Any]:
     return {
         "column": one.column,
         "view": one.view,
-        "mean": one.mean.T,
-        "low": one.low.T,
-        "high": one.high.T,
+        "mean": curve(one.mean.T),
+        "low": curve(one.low.T),
+        "high": curve(one.high.T),
         "interplay": one.interplay,
-        "probability": None if one.probability is None else one.probability.T,
+        "probability": None if one.probability is None else curve(one.probability.T),
+    }
+
+
+def _pair(one: Pair) -> dict[str, Any]:
+    return {
+        "columns": one.columns,
+        "view": "averaged",
+        "places": one.places,
+        "values": curve(np.moveaxis(one.values, 2, 0)),
+        "joint": curve(np.moveaxis(one.joint, 2, 0)),
+        "size": one.size,
     }
 
 
@@ -101,7 +116,7 @@ def _neuron(one: Portrait) -> dict[str, Any]:
     nodal, _, activation = operators.operators
     activated = None
     if one.sums is not None and one.handed_on is not None:
-        activated = {"sum": one.sums, "value": one.handed_on}
+        activated = {"sum": curve(one.sums), "value": curve(one.handed_on)}
     return {
         "neuron": neuron.number,
         "layer": neuron.layer,
@@ -118,12 +133,22 @@ def _neuron(one: Portrait) -> dict[str, Any]:
         "adds": one.adds,
         "view": neuron.view,
         "bias": neuron.bias,
-        "curves": [{"column": c.column, "values": np.asarray(c.values), "size": c.size} for c in one.curves],
-        "maps": [
-            {"columns": m.columns, "values": m.values, "size": m.size, "fixed": m.fixed} for m in one.maps
-        ],
+        "curves": [{"column": c.column, "values": curve(c.values), "size": c.size} for c in one.curves],
+        "maps": [_map(one) for one in one.maps],
         "left_out": one.left_out,
         "activated": activated,
         "counts": one.counts,
         "edges": one.edges,
+    }
+
+
+def _map(one: Map) -> dict[str, Any]:
+    """Of a fine grid, some places."""
+    places = [np.unique(np.linspace(0, n - 1, min(n, _MAP)).round().astype(int)) for n in one.values.shape]
+    return {
+        "columns": one.columns,
+        "places": places,
+        "values": curve(one.values[np.ix_(*places)]),
+        "size": one.size,
+        "fixed": one.fixed,
     }

@@ -92,7 +92,7 @@ class Explanation(Views):
     """
 
     def data(self, rows: Sequence[int] = (), n_columns: int = 30, n_neurons: int = 12) -> dict[str, Any]:
-        """Everything as plain data, ready for JSON; `opgrow.report.explanation.shape` describes it.
+        """Everything as plain data, ready for JSON; ``opgrow.report.explanation.shape`` describes it.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ class Formula:
     latex : the same as LaTeX
     digits : significant digits of the numbers
     inputs : names in the formula, and the inputs of the network that they are
-    outputs : names of what comes out: what `decision_function` or `predict` return
+    outputs : names of what comes out: what ``decision_function`` or ``predict`` return
     """
 
     text: str

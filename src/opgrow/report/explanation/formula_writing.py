@@ -86,7 +86,7 @@ class Style:
     def joined(self, lines: Sequence[str]) -> str:
         if self.is_latex:
             return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines)
 
     def summed(self, terms: Sequence[str]) -> str:
         """A sum, in which what is negative is subtracted; 0 without terms."""

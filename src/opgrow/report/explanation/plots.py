@@ -14,7 +14,7 @@ from .portraits import Map, Portrait
 from .subject import Quantity
 from .views import Views
 
-__all__ = ["new_axes", "plot_explanation", "plot_neuron", "plot_response", "plot_row"]
+__all__ = ["new_axes", "plot_explanation", "plot_neuron", "plot_pair", "plot_response", "plot_row"]
 
 _BLUE, _RED, _GREEN = COLOURS[:3]
 _LABEL = 28
@@ -168,6 +168,37 @@ def plot_row(explanation: Views, row: int, output: str | int = 0, *, ax: Any = N
     return ax
 
 
+def plot_pair(
+    explanation: Views,
+    first: str | int,
+    second: str | int,
+    output: str | int = 0,
+    *,
+    ax: Any = None,
+) -> Any:
+    """Draw an output as two columns move, averaged over rows; ``explanation.pairs()`` has candidates.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    first, second : columns, by name or number
+    output : name or number of what is explained
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    one, number = explanation.pair(first, second), explanation.output_number(output)
+    ax = new_axes("plot_pair")[0] if ax is None else ax
+    x, y = (explanation.axis(column) for column in one.columns)
+    _draw_places(
+        ax, (x, y), one.places, one.values[..., number], middle=float(one.values[..., number].mean())
+    )
+    ax.set_title(f"averaged: {_unit(explanation, number)}", fontsize="small")
+    return ax
+
+
 def plot_neuron(explanation: Views, neuron: int, *, axes: Sequence[Any] | None = None) -> list[Any]:
     """Draw a neuron: the largest of its curves and maps, and its activation.
 
@@ -204,16 +235,29 @@ def plot_neuron(explanation: Views, neuron: int, *, axes: Sequence[Any] | None =
 
 
 def _draw_map(ax: Any, explanation: Views, part: Map) -> None:
-    first, second = (explanation.axis(column) for column in part.columns)
-    (x, columns), (y, rows) = _places(first), _places(second)
-    values = part.values[np.ix_(columns, rows)].T
-    largest = float(np.abs(values).max()) or 1.0
-    mesh = ax.pcolormesh(x, y, values, cmap="RdBu", vmin=-largest, vmax=largest, shading="nearest")
-    ax.figure.colorbar(mesh, ax=ax)
-    ax.set_xlabel(shortened(first.name, _LABEL))
-    ax.set_ylabel(shortened(second.name, _LABEL))
+    axes = [explanation.axis(column) for column in part.columns]
+    places = [np.arange(n) for n in part.values.shape]
+    _draw_places(ax, axes, places, part.values, middle=0.0)
     fixed = [f"{explanation.axis(c).name} = {explanation.axis(c).labels[p]}" for c, p in part.fixed.items()]
     ax.set_title(f"local: {fixed[0]}" if fixed else "exact", fontsize="small")
+
+
+def _draw_places(
+    ax: Any, axes: Sequence[Axis], places: Sequence[np.ndarray], values: np.ndarray, middle: float
+) -> None:
+    """A map, white in the middle; gaps have no place on it."""
+    shown = [_places(axis) for axis in axes]
+    kept = [np.isin(chosen, there) for chosen, (_, there) in zip(places, shown, strict=True)]
+    x, y = (at[np.isin(there, chosen)] for chosen, (at, there) in zip(places, shown, strict=True))
+    values = values[np.ix_(*kept)].T
+    far = float(np.abs(values - middle).max()) or 1.0
+    mesh = ax.pcolormesh(x, y, values, cmap="RdBu", vmin=middle - far, vmax=middle + far, shading="nearest")
+    ax.figure.colorbar(mesh, ax=ax)
+    ways = ((ax.set_xlabel, ax.set_xticks), (ax.set_ylabel, ax.set_yticks))
+    for axis, (label, ticks) in zip(axes, ways, strict=True):
+        label(shortened(axis.name, _LABEL))
+        if axis.grid is None:
+            ticks(range(len(axis.labels)), [shortened(text, 12) for text in axis.labels])
 
 
 def _draw_activation(ax: Any, one: Portrait) -> None:

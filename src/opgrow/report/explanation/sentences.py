@@ -78,7 +78,8 @@ def effect(subject: Subject, size: float, first: int, second: int | None) -> str
     factor = math.exp(min(abs(size), 700.0))
     by = f"a factor of {factor:.2g}" if factor < _MANY else f"a factor of more than {_MANY:,.0f}"
     if factor < 1.1:
-        by = f"{100 * (factor - 1):.1g} %" if factor > 1.0005 else "less than 0.1 %"
+        part = 100 * abs(math.expm1(size))
+        by = f"{part:.2g} %" if part >= 0.1 else "less than 0.1 %"
     return f"{verb} the odds of {subject.classes[first]}{against} by {by}"
 
 

@@ -1,17 +1,17 @@
-"""The shape of what `Explanation.data` returns, for pages and programs that draw it.
+"""The shape of what ``Explanation.data`` returns, for pages and programs that draw it.
 
 Everything is plain: dictionaries with text as keys, lists, text, numbers, booleans and None, as JSON has
 them; what is not finite is None. ``version`` rises when a key changes its meaning or goes; new keys may
 come without that. Numbers of columns, outputs, neurons and rows count from 0.
 
 ``format``, ``version``
-    "opgrow.explanation" and `VERSION`.
+    "opgrow.explanation" and 1.
 ``model``
     ``estimator`` (name of the class), ``task`` ("classification" or "regression"), ``topology``
     ("8-40-2"), ``parameters``, ``members`` (networks of an average), ``layers`` (how many), ``classes``
     (texts, or None).
 ``words``
-    By the name of a view, the sentence that says what it is and is not: `WORDS`.
+    By the name of a view, the sentence that says what it is and is not.
 ``outputs``
     What is explained, one or several numbers made of the raw outputs of the network. Of each: ``name``,
     ``unit`` and ``mix``, with which it is ``sum(mix[k] * raw[k])``. Units: "log-odds" (two classes: one
@@ -37,6 +37,11 @@ come without that. Numbers of columns, outputs, neurons and rows count from 0.
     the G means over the background; ``low`` and ``high``, between which the curves of four rows out of
     five are once they are shifted to the same level; ``interplay``, from 0 (the curve is the same for
     every row) to 1; ``probability``, for each class its mean probability at the G values, or None.
+``pairs``
+    The pairs of important columns that do most together: two ``columns``; ``view``, "averaged"; two lists
+    of ``places`` on their grids; ``values``, for each output a list of means for each place of the first;
+    ``joint``, what of these is not the sum of a curve of each column; ``size``, the standard deviation of
+    that, summed over the outputs.
 ``neurons``
     The neurons that the head reads, the most important first, as many as were asked for. Of each:
     ``neuron`` (its number among all of ``neurons_in_all``), ``layer``, ``block``, ``member`` (all from
@@ -47,11 +52,12 @@ come without that. Numbers of columns, outputs, neurons and rows count from 0.
     ``view``:
 
     - "exact": what the activation is applied to is ``bias`` plus all curves and maps. Each of ``curves``
-      has a ``column`` and its G ``values``; each of ``maps`` has two ``columns`` and its G1 lists of G2
-      ``values``, and ``fixed``, which maps the number of a third column to the position on its grid where
-      it stays, for products of three. ``left_out`` counts curves and maps that are too small to be
-      listed.
+      has a ``column`` and its G ``values``; each of ``maps`` has two ``columns``, two lists of ``places``
+      on their grids, a list of ``values`` for each place of the first, and ``fixed``, which maps the
+      number of a third column to the position on its grid where it stays, for products of three.
+      ``left_out`` counts curves and maps that are too small to be listed.
     - "maximum": the activation is applied to ``bias`` plus the largest of the curves.
+    - "scaled": the sum of bias and curves is divided by the length of all such sums of the block.
     - "averaged": the values of ``curves`` are means of what the neuron hands on; there are no maps.
 
     ``activated``: ``sum`` (values that the activation is applied to, increasing) and ``value`` (what the
@@ -75,11 +81,12 @@ come without that. Numbers of columns, outputs, neurons and rows count from 0.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMAT", "VERSION", "WORDS", "plain"]
+__all__ = ["FORMAT", "VERSION", "WORDS", "Digits", "curve", "exactly", "plain"]
 
 FORMAT, VERSION = "opgrow.explanation", 1
 #: Significant digits of numbers: sums of hundreds of them are right to 1e-5.
@@ -90,6 +97,8 @@ WORDS = {
     "exact": "Exact: these curves and maps add up, with a constant, to the number that the neuron's "
     "activation is applied to; for an output, they add up to the output itself.",
     "maximum": "Exact: the neuron's activation is applied to the largest of these curves, plus a constant.",
+    "scaled": "Exact up to a factor: the sum of these curves is divided by the length of all "
+    "sums of its block in the same row before the activation is applied.",
     "averaged": "Averaged: the mean over rows of the data in which this column alone is replaced. Single "
     "rows may behave otherwise, as far as the column acts together with others; the band "
     "shows by how much.",
@@ -106,16 +115,36 @@ WORDS = {
 }
 
 
-def plain(value: Any) -> Any:
+@dataclass(frozen=True)
+class Digits:
+    """Numbers that have so many significant digits, and not the usual ones."""
+
+    values: Any
+    digits: int
+
+
+def curve(values: Any) -> Digits:
+    """Numbers that are drawn, and not added up."""
+    return Digits(values, 5)
+
+
+def exactly(values: Any) -> Digits:
+    """Numbers that a network is to compute with."""
+    return Digits(values, 17)
+
+
+def plain(value: Any, digits: int = _DIGITS) -> Any:
     """Arrays, tuples and numbers of numpy as JSON has them; what is not finite becomes None."""
+    if isinstance(value, Digits):
+        return plain(value.values, value.digits)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item, digits) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return plain(value.tolist(), digits)
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item, digits) for item in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return plain(value.item(), digits)
     if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     return value

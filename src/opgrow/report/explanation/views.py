@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...common.checks import is_integer
 from ...network.scaling import spread_rows
 from .columns import Axis
 from .context import Context
+from .pairs import Pair, pair
 from .portraits import Curve, Portrait, portrait
 from .responses import Response, response
 from .subject import Quantity
@@ -22,6 +24,8 @@ __all__ = ["Views"]
 _IMPORTANCE, _BUDGET = 50, 1 << 12
 #: Rows that show what neurons of a head with operators add.
 _ADDED = 12
+#: Columns of which all pairs are looked at.
+_PAIRED = 6
 #: Columns that averaged curves of neurons are about, and rows that they are averaged over.
 _FOLLOWED, _FOLLOWING = 8, 64
 
@@ -76,8 +80,7 @@ class Views:
     @cached_property
     def importance(self) -> np.ndarray:
         """Mean size of the contributions of each column to each output: (columns, outputs)."""
-        context = self._context
-        sizes = [np.abs(context.attribute(context.rows[i], _BUDGET).values) for i in self.importance_rows]
+        sizes = [self._context.sizes(int(i), _BUDGET) for i in self.importance_rows]
         return np.mean(sizes, axis=0)
 
     @property
@@ -92,6 +95,19 @@ class Views:
     def _response(self, number: int) -> Response:
         context = self._context
         return response(context.subject, context.axes[number], number, context.background)
+
+    def pair(self, first: str | int, second: str | int) -> Pair:
+        """What two columns do together, averaged over rows."""
+        columns = sorted({self.column_number(first), self.column_number(second)})
+        if len(columns) < 2:
+            raise ValueError(f"A pair needs two columns, got {self.columns[columns[0]]!r} twice.")
+        context = self._context
+        return pair(context.subject, context.axes, (columns[0], columns[1]), context.background)
+
+    def pairs(self, most: int = 3) -> list[Pair]:
+        """The pairs of important columns that do most together which they do not do apart."""
+        every = [self.pair(*columns) for columns in combinations(self.order[:_PAIRED], 2)]
+        return sorted(every, key=lambda one: -one.size)[:most]
 
     def axis(self, column: str | int) -> Axis:
         """The values of a column that are shown."""

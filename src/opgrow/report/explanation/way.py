@@ -15,7 +15,7 @@ from .columns import number_text
 from .context import Context
 from .html_tables import contributions_html
 from .sentences import change_sentence, headline, sentences
-from .shape import plain
+from .shape import curve, exactly, plain
 
 __all__ = ["Way"]
 
@@ -107,7 +107,7 @@ class Way:
         return self._context.subject.outputs(moved)
 
     def data(self, responses: Sequence[int] = ()) -> dict[str, Any]:
-        """The row as plain data, with local curves of the columns ``responses``; `shape` describes it."""
+        """The row as plain data, with local curves of the columns ``responses``."""
         context, subject = self._context, self._context.subject
         shares = subject.probabilities(self.raw[None])
         columns, neurons = self.columns, self.neurons
@@ -115,7 +115,7 @@ class Way:
             {
                 "row": self.number,
                 "values": self.texts,
-                "encoded": self.inputs,
+                "encoded": exactly(self.inputs),
                 "raw": self.raw,
                 "outputs": self.outputs,
                 "prediction": self.prediction,
@@ -130,7 +130,7 @@ class Way:
                     "limit": neurons.limit,
                     "view": "exact" if context.head.view == "neurons" else "paths",
                 },
-                "curves": [self.curves(column).T for column in responses],
+                "curves": [curve(self.curves(column).T) for column in responses],
                 "sentences": self.sentences,
                 "changes": [self._change(change) for change in self.changes],
             }
@@ -142,7 +142,7 @@ class Way:
         return {
             "columns": change.columns,
             "labels": change.labels,
-            "encoded": change.encoded,
+            "encoded": exactly(change.encoded),
             "prediction": context.subject.classes[change.code],
             "distance": change.distance,
             "sentence": change_sentence(
