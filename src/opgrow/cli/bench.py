@@ -7,11 +7,11 @@ import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opgrow.cli import operators, options, peers, studies
+from opgrow.cli import operators, options, peers, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -191,6 +191,9 @@ def deploy(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the models.")] = 0,
+    optimize: Annotated[
+        Literal["O1", "O2", "O3"], typer.Option(help="How far C that is timed is optimised.")
+    ] = "O2",
     as_json: options.TablesJson = False,
 ) -> None:
     """Time one prediction as C, in ONNX Runtime and in Python, beside other models as C, interleaved."""
@@ -203,7 +206,7 @@ def deploy(
 
     name = dataset or ("breast_cancer" if data is None else "pima")
     with tempfile.TemporaryDirectory() as folder:
-        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell)
+        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell, optimize)
     for line in deployment.skipped:
         typer.echo(f"left out: {line}", err=True)
     typer.echo(json.dumps(deployment.plain()) if as_json else deployment.markdown())
@@ -229,4 +232,5 @@ def _show(measured: Iterable[Row | Measured], as_json: bool, machine: str | None
 
 studies.add_commands(app)
 app.command()(peers.peers)
+app.command()(replication.readings)
 app.command()(operators.operators)

@@ -95,7 +95,7 @@ def questions_of(names: Sequence[str]) -> list[Question]:
 def build(name: str, task: str, seed: int, max_parameters: int | None = None) -> Any:
     """The unfitted variant of a name, on one thread of the CPU."""
     model, operators = _parts(name)
-    method, parameters = split_name(model)
+    method, _, parameters = split_name(model)
     settings: dict[str, Any] = {
         "random_state": seed,
         "n_jobs": 1,
