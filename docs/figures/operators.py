@@ -87,6 +87,8 @@ def _values(found: Iterable[tuple[str, Answer]]) -> dict[str, str]:
             f"operators-{name}-ahead": str(one.ahead),
             f"operators-{name}-behind": str(one.behind),
             f"operators-{name}-points": f"{100 * one.mean:+.1f} ± {100 * one.error:.1f}",
+            f"operators-{name}-least": f"{100 * (one.mean - 2 * one.error):+.1f}",
+            f"operators-{name}-most": f"{100 * (one.mean + 2 * one.error):+.1f}",
             f"operators-{name}-p": f"{one.p:.2g}",
             f"operators-{name}-p-holm": f"{one.p_holm:.2g}",
             f"operators-{name}-size": f"{one.size:.2g}",
