@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -191,6 +191,9 @@ def deploy(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the models.")] = 0,
+    optimize: Annotated[
+        Literal["O1", "O2", "O3"], typer.Option(help="How far C that is timed is optimised.")
+    ] = "O2",
     as_json: options.TablesJson = False,
 ) -> None:
     """Time one prediction as C, in ONNX Runtime and in Python, beside other models as C, interleaved."""
@@ -203,7 +206,7 @@ def deploy(
 
     name = dataset or ("breast_cancer" if data is None else "pima")
     with tempfile.TemporaryDirectory() as folder:
-        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell)
+        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell, optimize)
     for line in deployment.skipped:
         typer.echo(f"left out: {line}", err=True)
     typer.echo(json.dumps(deployment.plain()) if as_json else deployment.markdown())
