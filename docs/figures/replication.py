@@ -36,7 +36,7 @@ def figures() -> Figures:
     tables |= {f"paper-chosen-{table.name}": _markdown(table) for table in paper_tables(chosen)}
     tables["paper-claims"] = _claims(plain)
     values = _values(readings) | {"paper-runs": f"{len(plain)}", "paper-chosen-runs": f"{len(chosen)}"}
-    return Figures(tables, values | _comparisons(plain), _histograms(plain) | _curves())
+    return Figures(tables, values | _comparisons(plain) | _shares(plain), _histograms(plain) | _curves())
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -153,8 +153,10 @@ def _claims(paper: Sequence[Mapping[str, str]]) -> str:
     return markdown_table(("", "accuracy, points from the printed one", "size, times the printed one"), rows)
 
 
-def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Histograms of the operators, as shares of the neurons of each method."""
+def _counts(
+    paper: Sequence[Mapping[str, str]],
+) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, int]]:
+    """Neurons with each operator, by kind and method, and all neurons of each method."""
     counts: dict[str, dict[str, dict[str, float]]] = {kind: {} for kind in _KINDS}
     totals: dict[str, int] = defaultdict(int)
     for method, operators, neurons in operator_counts(paper):
@@ -163,6 +165,23 @@ def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
             for kind, name in zip(_KINDS, operators.split("/"), strict=True):
                 shares = counts[kind].setdefault(method, {})
                 shares[name] = shares.get(name, 0) + neurons
+    return counts, totals
+
+
+def _shares(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The share of each operator among the neurons of all four methods, in percent."""
+    counts, totals = _counts(paper)
+    total = sum(totals.values())
+    return {
+        f"paper-share-{name}": f"{100 * sum(of.get(name, 0) for of in methods.values()) / total:.0f}"
+        for methods in counts.values()
+        for name in {name for of in methods.values() for name in of}
+    }
+
+
+def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Histograms of the operators, as shares of the neurons of each method."""
+    counts, totals = _counts(paper)
     files = {}
     for kind, methods in counts.items():
         percent = {
