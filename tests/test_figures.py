@@ -16,7 +16,7 @@ from figures.marks import PAGES, Figures, combined, filled, unmarked_tables  # n
 
 #: Pages on which every table is measured, or says where else it is from.
 RESULTS = sorted((ROOT / "docs" / "results").rglob("*.md"))
-SOME = Figures({"rows": "| a | b |\n|---|---|\n| c | 12 |\n"}, {"mean": "+0.31 ± 0.2", "count": "7"})
+SOME = Figures({"rows": "| a | b |\n|---|---|\n| c | 12 |\n"}, {"mean": "-0.31 ± 0.2", "count": "7"})
 MARKED = """\
 <!-- table: rows -->
 | a | b |
@@ -24,7 +24,7 @@ MARKED = """\
 | c | 12 |
 <!-- end -->
 
-Of 7<!-- =count --> tables, a mean of (+0.31 ± 0.2<!-- =mean --> points).
+Of 7<!-- =count --> tables, a mean of (−0.31 ± 0.2<!-- =mean --> points).
 """
 
 
@@ -74,7 +74,7 @@ def _digits_of_figures(text):
 
 
 def test_marks_are_filled_and_nothing_else_is_touched():
-    old = MARKED.replace("12", "old\n\nlines").replace("7", "?").replace("+0.31 ± 0.2", "0")
+    old = MARKED.replace("12", "old\n\nlines").replace("7", "?").replace("−0.31 ± 0.2", "0")
     assert filled(old, SOME) == MARKED
     assert filled(MARKED, SOME) == MARKED
 

@@ -60,7 +60,8 @@ def filled(page: str, figures: Figures) -> str:
         return f"{match['start']}{_known(figures.tables, match['name'], 'table').strip()}\n{match['end']}"
 
     def value(match: re.Match[str]) -> str:
-        return f"{_known(figures.values, match['name'], 'number')}{match['mark']}"
+        words = _known(figures.values, match["name"], "number")
+        return f"{re.sub(r'^-(?=[0-9])', '−', words)}{match['mark']}"  # in sentences, a minus is no hyphen
 
     return _VALUE.sub(value, _BLOCK.sub(block, page))
 

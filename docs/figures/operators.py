@@ -64,7 +64,7 @@ def figures() -> Figures:
     values |= _values((one.question.first.lower(), one) for one in methods)
     changed = {one.question.second: one for one in parts}
     values |= _values((name, changed[f"{FULL} {settings}"]) for name, settings in _PARTS.items())
-    values["operators-splits"] = str(len({line["split"] for line in lines}))
+    values["operators-second"] = str(len({line["table"] for line in lines if line["split"] == 1}))
     values["operators-tables"] = str(len({line["table"] for line in lines}))
     values["operators-questions"] = str(len(found))
     values["operators-significant"] = str(sum(one.p_holm < 0.05 for one in found))
@@ -83,9 +83,12 @@ def _values(found: Iterable[tuple[str, Answer]]) -> dict[str, str]:
     values = {}
     for name, one in found:
         values |= {
+            f"operators-{name}-tables": str(len(one.differences)),
             f"operators-{name}-ahead": str(one.ahead),
             f"operators-{name}-behind": str(one.behind),
             f"operators-{name}-points": f"{100 * one.mean:+.1f} ± {100 * one.error:.1f}",
+            f"operators-{name}-least": f"{100 * (one.mean - 2 * one.error):+.1f}",
+            f"operators-{name}-most": f"{100 * (one.mean + 2 * one.error):+.1f}",
             f"operators-{name}-p": f"{one.p:.2g}",
             f"operators-{name}-p-holm": f"{one.p_holm:.2g}",
             f"operators-{name}-size": f"{one.size:.2g}",

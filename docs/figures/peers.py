@@ -149,7 +149,7 @@ def _values(prefix: str, summary: Summary) -> dict[str, str]:
         f"{prefix}-numbers": str(len(summary.tables_of("regression"))),
         f"{prefix}-operators-ahead": str(operators.ahead),
         f"{prefix}-operators-behind": str(operators.behind),
-        f"{prefix}-operators-points": f"{100 * operators.difference:+.2f}".replace("-", "−"),
+        f"{prefix}-operators-points": f"{100 * operators.difference:+.2f}",
         f"{prefix}-operators-p": f"{operators.p:.2g}",
         f"{prefix}-seconds": f"{summary.median(DEFAULT, 'fit_cpu_seconds'):.1f}",
         f"{prefix}-perceptrons-seconds": f"{summary.median(PERCEPTRONS, 'fit_cpu_seconds'):.1f}",
