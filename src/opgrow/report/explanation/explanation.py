@@ -37,8 +37,8 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
     estimator : a fitted estimator of this package
     X : array-like or table of shape (n_samples, n_features)
         Rows like those that the estimator is used for, such as the test rows. Up to 131,072 of them show
-        the range of each column; averages are taken over up to 128 of them. Of fewer than 20 rows, averages are taken over the
-        sample of the training rows that the model carries, where it does.
+        the range of each column, and averages are taken over up to 128. If there are fewer than 20, averages
+        are taken over the sample of the training rows that the model carries, where it does.
     target : str, optional
         What is predicted, for names and sentences.
     random_state : int, default=0
