@@ -195,12 +195,13 @@ def test_one_sentinel_among_the_calibration_rows_ruins_nothing(
         rows[7, 2] = value
         check = model.export_c(tmp_path / "model.c", calibration=rows, **mode)
         assert (check.rows, check.agreement >= 0.99) == (150, True)
-    # Nor in a model without bounds, such as one from an old file.
+    # Nor in a model without bounds, such as one from an old file: its formats hold eight times what the
+    # others reach, which takes three bits from each value, and the row itself is beyond them.
     model = deepcopy(fitted["HeMLRNClassifier"])
     model.network_.input_bound = None
     without = model.export_c(tmp_path / "model.c", calibration=CLASSES[0], min_agreement=0.9, **mode)
     check = model.export_c(tmp_path / "model.c", calibration=rows, min_agreement=0.9, **mode)
-    assert check.agreement > without.agreement - 0.01
+    assert check.agreement > without.agreement - 0.02
 
 
 def test_a_few_rows_far_from_all_others_do_not_decide_a_range() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -74,10 +75,8 @@ def test_pages_are_drawn_without_complaints_or_fetching(name, width, scheme, wri
     assert browser.look(f"{marks}.every(m => m.getBoundingClientRect().width > 3)")
     # What is too wide scrolls in its own place, and not the page.
     assert browser.look("document.documentElement.scrollWidth") <= width
-    dark = (
-        browser.look("getComputedStyle(document.querySelector('#network text')).fill") == "rgb(255, 255, 255)"
-    )
-    assert dark == (scheme == "dark")
+    ink = browser.look("getComputedStyle(document.querySelector('#network text')).fill")
+    assert (min(map(int, re.findall(r"\d+", ink))) > 200) == (scheme == "dark")
 
 
 @pytest.mark.parametrize("name", ["classifier", "average", "regressor", "broad"])
@@ -119,7 +118,7 @@ def test_names_from_data_are_text_and_nothing_else(written, folder, browser):
     browser.open(folder / "classifier.html")
     browser.point_at("#network .mark", 0)
     assert tip(browser).startswith("<script>alert(1)</script>\n")
-    assert browser.look("document.scripts.length") == 1
+    assert browser.look("[...document.scripts].map(s => s.type)") == ["application/json", ""]
     assert browser.look("document.images.length") == 0
     assert "<img src=x onerror=alert(2)>" in browser.look("document.getElementById('classes').innerText")
     assert browser.complaints == []

@@ -61,6 +61,9 @@ SIGMOID = Activation(
     slopes=_sigmoid_slopes,
     single=lambda x: np.float32(1) / (np.float32(1) + f32.exponential(-x)),
     c="1.0f / (1.0f + exponential(-x))",
+    js="1 / (1 + exp(-x))",
+    text="1 / (1 + exp(-({x})))",
+    latex=r"\frac{{1}}{{1 + e^{{-\left({x}\right)}}}}",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
@@ -93,6 +96,9 @@ TANH = Activation(
     slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
     single=_single_tanh,
     c="hyperbolic_tangent(x)",
+    js="tanh(x)",
+    text="tanh({x})",
+    latex=r"\tanh\left({x}\right)",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
@@ -114,6 +120,9 @@ RELU = Activation(
     formula=lambda x: np.maximum(x, 0),
     slopes=lambda x: (x > 0).astype(x.dtype),
     c="x < 0.0f ? 0.0f : x",
+    js="x < 0 ? 0 : x",
+    text="maximum({x}, 0)",
+    latex=r"\max\left(0, {x}\right)",
     fixed=FixedActivation(
         "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
     ),
@@ -154,6 +163,9 @@ SOFTPLUS = Activation(
     slopes=lambda x: -sigmoid(-x),
     single=lambda x: single_softplus(x),
     c="softplus(x)",
+    js="(x < 0 ? -x : 0) + log1p(exp(-abs(x)))",
+    text="logaddexp(0, -({x}))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
     ),
@@ -173,6 +185,9 @@ INVERSE_ABSOLUTE = Activation(
     formula=lambda x: x / (1 + np.abs(x)),
     slopes=lambda x: 1 / np.square(1 + np.abs(x)),
     c="x / (1.0f + size_of(x))",
+    js="x / (1 + abs(x))",
+    text="{x} / (1 + abs({x}))",
+    latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
 const int64_t size = z < 0 ? -(int64_t)z : z;
@@ -219,6 +234,9 @@ ELU = Activation(
     slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
     single=_single_elu,
     c="linear_above_0(x)",
+    js="x < 0 ? expm1(x) : x",
+    text="where({x} > 0, {x}, expm1(minimum({x}, 0)))",
+    latex=r"\max\left({x}, 0\right) + e^{{\min\left({x}, 0\right)}} - 1",
     fixed=FixedActivation(
         "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
     ),
@@ -234,6 +252,9 @@ IDENTITY = Activation(
     formula=lambda x: x,
     slopes=np.ones_like,
     c="x",
+    js="x",
+    text="{x}",
+    latex="{x}",
     fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
     onnx=lambda graph, x: x,
 )

@@ -1,9 +1,9 @@
 """The three kinds of operators, and the facts that an operator states about itself.
 
 Whatever the package does with an operator it reads from these facts: the reference computes by ``function``,
-fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``. The
-compiled engine and the Triton kernels know the built-in operators by their ``code``. A fact that is None is
-not known, and what needs it says so (`check_facts`).
+fixed-point formats and the checks of exports by ``formula``, exports write ``c``, ``fixed`` and ``onnx``, and
+pages that move ``js``. The compiled engine and the Triton kernels know the built-in operators by their
+``code``. A fact that is None is not known, and what needs it says so (`check_facts`).
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ class Nodal:
     single : psi in single precision as ``c`` computes it; None for ``formula``
     c : psi as a C expression of floats y and w, which may call the functions of `single_precision`, such as
         ``bounded(x)``, x within [-10, 10]
+    js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
+    text : psi as a numpy expression in which {y}, {w} and {minus_w} are replaced; what has to be within
+        [-10, 10] is between {clip} and {end}
+    latex : the same as a LaTeX formula, without bounds
     fixed : FixedNodal
     onnx : function (graph, y, w) of y (rows, D, 1) and w (D, d), or `Separable`
     """
@@ -75,6 +79,9 @@ class Nodal:
     slopes: Callable[[Array, Array], tuple[Array, Array]] | None = field(default=None, repr=False)
     single: Callable[[Array, Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedNodal | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str, str], str] | Separable | None = field(default=None, repr=False)
 
@@ -94,6 +101,7 @@ class Pool:
     window : neighbouring inputs whose psi are multiplied before they are added up, if that is what rho does
     fold : for others, a C expression of ``total``, at first the first psi, and of the next ``psi``
     c : for others, body of a C function in which PSI(i) is psi of input i < n; slower than ``fold``
+    js : body of a JavaScript function in which PSI(i) is the same; functions of ``Math`` need no prefix
     fixed : FixedPool
     onnx : function (graph, z) of z (rows, D, d), if there is no window
     """
@@ -108,6 +116,7 @@ class Pool:
     window: int | None = None
     fold: str | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
     fixed: FixedPool | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
 
@@ -126,6 +135,9 @@ class Activation:
     slopes : the derivative in numpy
     single : f in single precision as ``c`` computes it; None for ``formula``
     c : f as a C expression of float x, which may call the functions of `single_precision`
+    js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
+    text : f as a numpy expression in which {x} is replaced
+    latex : the same as a LaTeX formula
     fixed : FixedActivation
     onnx : function (graph, x)
     """
@@ -139,6 +151,9 @@ class Activation:
     slopes: Callable[[Array], Array] | None = field(default=None, repr=False)
     single: Callable[[Array], Array] | None = field(default=None, repr=False)
     c: str | None = field(default=None, repr=False)
+    js: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    latex: str | None = field(default=None, repr=False)
     fixed: FixedActivation | None = field(default=None, repr=False)
     onnx: Callable[[Graph, str], str] | None = field(default=None, repr=False)
 
@@ -147,7 +162,15 @@ Operator = Nodal | Pool | Activation
 _Fact = TypeVar("_Fact")
 
 #: What a fact is in a sentence.
-_FACTS = {"formula": "numpy formula", "c": "C text", "fixed": "fixed-point form", "onnx": "ONNX nodes"}
+_FACTS = {
+    "formula": "numpy formula",
+    "c": "C text",
+    "js": "JavaScript text",
+    "text": "text",
+    "latex": "LaTeX",
+    "fixed": "fixed-point form",
+    "onnx": "ONNX nodes",
+}
 
 
 def check_facts(operator: Operator, facts: Sequence[str], where: str) -> None:

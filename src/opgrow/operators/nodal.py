@@ -38,6 +38,9 @@ MULTIPLICATION = Nodal(
     formula=lambda y, w: w * y,
     slopes=lambda y, w: (y, w),
     c="w * y",
+    js="w * y",
+    text="{w} * {y}",
+    latex=r"{w}\,{y}",
     fixed=FixedNodal(
         "return psi((int64_t)w * y, w_bits + x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * y, w_bits + x_bits - bits),
@@ -69,6 +72,9 @@ EXPONENTIAL = Nodal(
     slopes=_exponential_slopes,
     single=lambda y, w: f32.two_to_minus_1(f32.bounded2(w * (y * LOG2_E))),
     c="two_to_minus_1(bounded2(w * (y * 1.44269504f)))",
+    js="expm1(bounded(w * y))",
+    text="expm1({clip}{w} * {y}{end})",
+    latex=r"\left(e^{{{w}\,{y}}} - 1\right)",
     fixed=FixedNodal(
         "return psi(exponential(limited((int64_t)w * y, w_bits + x_bits - 20, TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
@@ -100,6 +106,9 @@ HARMONIC = Nodal(
     slopes=_harmonic_slopes,
     single=lambda y, w: f32.sine_of_half_turns(w * (y * _INVERSE_PI)),
     c="sine_of_half_turns(w * (y * 0.318309886f))",
+    js="sin(w * y)",
+    text="sin({w} * {y})",
+    latex=r"\sin\left({w}\,{y}\right)",
     fixed=FixedNodal(
         "return psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits);\n",
         _fixed_harmonic,
@@ -116,6 +125,9 @@ QUADRATIC = Nodal(
     formula=lambda y, w: w * np.square(y),
     slopes=lambda y, w: (np.square(y), 2 * w * y),
     c="w * (y * y)",
+    js="w * fround(y * y)",
+    text="{w} * {y}**2",
+    latex=r"{w}\,{y}^2",
     fixed=FixedNodal(
         "return psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * (y * y), w_bits + 2 * x_bits - bits),
@@ -164,6 +176,9 @@ GAUSSIAN = Nodal(
     slopes=_gaussian_slopes,
     single=lambda y, w: w * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
     c="w * two_to(bounded2(w * (y * y * -1.44269504f)))",
+    js="w * exp(bounded(-w * (y * y)))",
+    text="{w} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)w * {FIXED_BELL.format(y='y')},\n    w_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (
@@ -191,6 +206,9 @@ DOG = Nodal(
     slopes=_dog_slopes,
     single=lambda y, w: w * y * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
     c="w * y * two_to(bounded2(w * (y * y * -1.44269504f)))",
+    js="w * y * exp(bounded(-w * (y * y)))",
+    text="{w} * {y} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)(w * y) * {FIXED_BELL.format(y='y')},\n    w_bits + x_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (

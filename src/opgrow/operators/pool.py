@@ -19,6 +19,17 @@ SUM = Pool(
     code=0,
     formula=lambda z: z.sum(axis=1),
     slopes=np.ones_like,
+    js="""\
+// In parts of 64, rounded to single precision after each addition, as the engine has it.
+let total = 0;
+for (let i = 0; i < n;) {
+  const end = min(n, i + 64);
+  let part = 0;
+  for (; i < end; i++) part = fround(part + PSI(i));
+  total = fround(total + part);
+}
+return total;
+""",
     fixed=FixedPool(
         """\
 int64_t total = 0;
@@ -47,6 +58,15 @@ CORRELATION1 = Pool(
     code=1,
     formula=lambda z: (z[:, :-1] * z[:, 1:]).sum(axis=1),
     slopes=_correlation1_slopes,
+    js="""\
+let total = 0, before = PSI(0);
+for (let i = 1; i < n; i++) {
+  const now = PSI(i);
+  total += before * now;
+  before = now;
+}
+return total;
+""",
     fixed=FixedPool(
         """\
 int64_t total = 0;
@@ -90,6 +110,16 @@ CORRELATION2 = Pool(
     code=2,
     formula=lambda z: (z[:, :-2] * z[:, 1:-1] * z[:, 2:]).sum(axis=1),
     slopes=_correlation2_slopes,
+    js="""\
+let total = 0, first = PSI(0), second = n > 1 ? PSI(1) : 0;
+for (let i = 2; i < n; i++) {
+  const third = PSI(i);
+  total += first * second * third;
+  first = second;
+  second = third;
+}
+return total;
+""",
     fixed=FixedPool(
         """\
 int64_t total = 0;
@@ -125,6 +155,11 @@ MAXIMUM = Pool(
     formula=lambda z: z.max(axis=1),
     slopes=_maximum_slopes,
     fold="psi > total || psi != psi ? psi : total",
+    js="""\
+let largest = PSI(0);
+for (let i = 1; i < n; i++) largest = max(largest, PSI(i));
+return largest;
+""",
     fixed=FixedPool(
         """\
 int32_t largest = PSI(0);

@@ -60,6 +60,9 @@ QUADRATIC = Nodal(
     formula=lambda y, w: np.square(w * clamped(y)),
     slopes=_quadratic_slopes,
     c="(w * bounded(y)) * (w * bounded(y))",
+    js="(w * bounded(y)) ** 2",
+    text="({w} * clip({y}, -10, 10))**2",
+    latex=r"\left({w}\,{y}\right)^2",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits);\n",
         _fixed_quadratic,
@@ -94,6 +97,9 @@ DOG = Nodal(
     slopes=_dog_slopes,
     single=lambda y, w: w * y * f32.two_to(f32.bounded2(w * (f32.bounded(y) * f32.bounded(y) * -LOG2_E))),
     c="w * y * two_to(bounded2(w * (bounded(y) * bounded(y) * -1.44269504f)))",
+    js="w * y * exp(bounded(-w * bounded(y) ** 2))",
+    text="{w} * {y} * exp({clip}{minus_w} * clip({y}, -10, 10)**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * y) * {FIXED_BELL.format(y='c')},\n"
         "    w_bits + x_bits + 16 - psi_bits);\n",
@@ -112,6 +118,9 @@ SOFTPLUS = Activation(
     slopes=lambda x: -sigmoid(-x) * passes_gradient(x),
     single=lambda x: single_softplus(f32.bounded(x)),
     c="softplus(bounded(x))",
+    js="(x < 0 ? -bounded(x) : 0) + log1p(exp(-abs(bounded(x))))",
+    text="logaddexp(0, -clip({x}, -10, 10))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         """\
 const int32_t x = within(z, rescale(10, -bits));

@@ -37,6 +37,10 @@ class Trainer(Protocol):
         """Train with each candidate's learning rate, 0 at rest; mean losses and skipped batches, (K,)."""
         ...
 
+    def batch_accuracy(self) -> np.ndarray:
+        """Accuracies (K,) over the last epoch's batches, as training sees them; NaN at rest."""
+        ...
+
     def batch_moments(self) -> np.ndarray:
         """Means and variances (2, K, neurons) of the features over the last epoch's batches."""
         ...
@@ -182,7 +186,11 @@ class Training:
         else:
             moments = self.trainer.batch_moments()
             _refuse_infinite(moments[1])
-        scores = score(self.trainer, moments, self.scored.sample)
+        if self.settings.epoch_score == "during":
+            accuracy = self.criterion == "accuracy"
+            scores = np.stack([self.trainer.batch_accuracy() if accuracy else losses, losses])
+        else:
+            scores = score(self.trainer, moments, self.scored.sample)
         leader = int(self.schedule.active(self.settings).argmax())
         better = self.schedule.advance(losses, skipped, scores, self.settings)
         if better.any():

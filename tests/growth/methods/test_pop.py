@@ -852,7 +852,7 @@ def test_defaults_predict_held_out_rows():
 def test_the_papers_settings():
     clf = opgrow.POPClassifier.paper()
     assert clf.widths == (200,) * 4
-    assert (clf.criterion, clf.loss, clf.validation_fraction) == ("accuracy", "mse", 0.0)
+    assert (clf.criterion, clf.loss, clf.validation_fraction) == ("accuracy", "mse", 0.2)
     assert (tuple(clf.learning_rates), tuple(clf.epochs)) == ((0.01, 0.001, 0.0001), (20, 40, 40))
     assert (clf.fine_tune_epochs, clf.fine_tune_learning_rate, clf.patience) == (200, 5e-5, None)
     assert clf.layer_threshold == 1e-4

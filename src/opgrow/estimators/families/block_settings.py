@@ -25,7 +25,7 @@ __all__ = ["BlockParameters", "fill_in", "translate"]
 _MANY_INPUTS = 16
 _RIDGES: tuple[float, ...] = (0.1, 1.0, 10.0)
 #: Epochs of joint tuning for classes and for numbers; fewer, but so many, where these would see more rows.
-_EPOCHS, _FEWEST_EPOCHS, _ROWS_SEEN = (60, 120), 12, 480_000
+_EPOCHS, _FEWEST_EPOCHS, _ROWS_SEEN = (60, 120), 20, 960_000
 
 
 class BlockParameters(PresetParameters, TuningParameters, Protocol):

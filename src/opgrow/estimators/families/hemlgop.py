@@ -22,7 +22,7 @@ _TEXTS = {
         Bounds on the width of a layer and on the depth. "auto" is a width of 400 and a depth of 3.""",
     "fine_tune_epochs, fine_tune_learning_rate": """int or "auto", and float
         Final tuning of the whole network, kept only if the score improves. "auto" is 60 epochs for classes
-        and 120 for numbers; fewer where these would see more than 480,000 rows, and at least 12.""",
+        and 120 for numbers; fewer where these would see more than 960,000 rows, and at least 20.""",
     "dropout": """float or sequence of float
         Share of a block's features that are left out at random in tuning. Of several values, networks that
         are averaged take one each, in turn; a single network tries all of them on its first block.""",
