@@ -12,10 +12,10 @@ from opgrow.bench.models import OF_PAPER
 from opgrow.bench.published import METHODS, published
 from opgrow.bench.published_datasets import DATASETS
 from opgrow.bench.replication.paper_tables import operator_counts, paper_tables, rows_of
-from opgrow.bench.replication.reading_results import effects_of, measured
+from opgrow.bench.replication.reading_results import Measured, distance, effects_of, measured
 from opgrow.bench.replication.reading_study import AROUND, DESIGN, results_of
 from opgrow.bench.replication.reading_tables import tables_of
-from opgrow.bench.replication.readings import TEST_ROWS
+from opgrow.bench.replication.readings import TEST_ROWS, keeps_to_the_text
 from opgrow.bench.runs import DONE
 from opgrow.bench.tables import Table, median_run
 from opgrow.report.charts import bars
@@ -30,24 +30,29 @@ _KINDS = ("nodal", "pool", "activation")
 def figures() -> Figures:
     """Tables, numbers and pictures of the replication."""
     readings = results_of(RESULTS / "readings.csv").rows()
-    paper = rows_of((RESULTS / "paper.csv").read_text(encoding="utf-8"))
+    chosen, plain = (_rows(name) for name in ("paper.csv", "paper-none.csv"))
     tables = {f"readings-{table.name}": _markdown(table) for table in tables_of(readings)}
-    tables |= {f"paper-{table.name}": _markdown(table) for table in paper_tables(paper)}
-    tables["paper-claims"] = _claims(paper)
-    return Figures(tables, _values(readings, paper), _histograms(paper) | _curves())
+    tables |= {f"paper-{table.name}": _markdown(table) for table in paper_tables(plain)}
+    tables |= {f"paper-chosen-{table.name}": _markdown(table) for table in paper_tables(chosen)}
+    tables["paper-claims"] = _claims(plain)
+    values = _values(readings) | {"paper-runs": f"{len(plain)}", "paper-chosen-runs": f"{len(chosen)}"}
+    return Figures(tables, values | _comparisons(plain), _histograms(plain) | _curves())
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    return rows_of((RESULTS / name).read_text(encoding="utf-8"))
 
 
 def _markdown(table: Table) -> str:
     return markdown_table(table.head, table.rows)
 
 
-def _values(readings: Sequence[Mapping[str, str]], paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _values(readings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Numbers that sentences quote."""
     design = measured(readings, DESIGN)
     sizes, accuracies = ({e.level: e for e in effects} for effects in effects_of(design))
     seconds = sum(float(row["cpu_seconds"]) for row in readings)
     others = [abs(np.log2(1) - e.effect) for level, e in sizes.items() if level not in _ROWS]
-    done = [row for row in paper if row["status"] == DONE]
     return {
         "readings-runs": f"{len(readings)}",
         "readings-minutes": f"{seconds / 60:.0f}",
@@ -56,10 +61,66 @@ def _values(readings: Sequence[Mapping[str, str]], paper: Sequence[Mapping[str, 
         "readings-test-points": _points(accuracies[TEST_ROWS]),
         "readings-test-size": f"{2 ** -sizes[TEST_ROWS].effect:.1f}",
         "readings-other-size": f"{2 ** max(others):.2f}",
-        "readings-around": f"{len(measured(readings, AROUND))}",
-        "paper-runs": f"{len(paper)}",
-        "paper-done": f"{len(done)}",
+        **_values_around(measured(readings, AROUND)),
+        **_gaps(measured(readings)),
     }
+
+
+def _values_around(around: Sequence[Measured]) -> dict[str, str]:
+    """The nearest reading's sizes, and what keeping the best state does, on the same tables and splits."""
+    centre = around[0]
+    nearest = min(
+        (one for one in around if keeps_to_the_text(one.reading)),
+        key=lambda one: distance(one.log_sizes(), one.accuracies()),
+    )
+    sizes = {table: f"{np.exp(size):,.0f}" for table, size in nearest.log_sizes().items()}
+    [best] = [one for one in around if one.reading == centre.reading | {"state kept": "best"}]
+    logs = [
+        np.log2(theirs / ours)
+        for table in centre.parameters
+        for ours, theirs in zip(centre.parameters[table], best.parameters[table], strict=True)
+    ]
+    error = np.std(logs, ddof=1) / np.sqrt(len(logs))
+    low, high = 2 ** (np.mean(logs) - error), 2 ** (np.mean(logs) + error)
+    return {
+        **{f"readings-nearest-{table}": size for table, size in sizes.items()},
+        "readings-best-size": f"{2 ** np.mean(logs):.1f}",
+        "readings-best-low": f"{low:.1f}",
+        "readings-best-high": f"{high:.1f}",
+    }
+
+
+def _gaps(results: Sequence[Measured]) -> dict[str, str]:
+    """How far the best mean accuracies stay behind the printed ones, with and without the test rows."""
+    values = {}
+    for table in results[0].accuracy:
+        theirs = published(table, METHODS[0]).accuracy
+        assert theirs is not None
+        for name, on_test in (("gap", False), ("test-gap", True)):
+            best = max(one.accuracies()[table] for one in results if one.decides_on_test == on_test)
+            values[f"readings-{name}-{table}"] = f"{100 * theirs - best:.1f}"
+    return values
+
+
+def _comparisons(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """HeMLGOP against the other methods on the same splits: points, and the geometric mean of size ratios."""
+    values = {}
+    by_run = {(row["dataset"], row["split"], row["model"]): row for row in paper if row["status"] == DONE}
+    for suffix, kind in ((OF_PAPER, "paper"), ("", "ours")):
+        for method in METHODS[1:]:
+            pairs = [
+                (row, by_run[dataset, split, method + suffix])
+                for (dataset, split, model), row in by_run.items()
+                if model == METHODS[0] + suffix and (dataset, split, method + suffix) in by_run
+            ]
+            if len(pairs) < 2:
+                continue
+            points = [100 * (float(a["accuracy"]) - float(b["accuracy"])) for a, b in pairs]
+            error = np.std(points, ddof=1) / np.sqrt(len(points))
+            logs = [np.log(float(b["parameters"]) / float(a["parameters"])) for a, b in pairs]
+            values[f"{kind}-{method.lower()}-points"] = f"{np.mean(points):+.1f} ± {error:.1f}"
+            values[f"{kind}-{method.lower()}-size"] = f"{np.exp(np.mean(logs)):.2g}"
+    return values
 
 
 _ROWS = ("training rows, during an epoch", "a fifth held out", TEST_ROWS)
@@ -114,7 +175,7 @@ def _histograms(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def _curves() -> dict[str, str]:
     """Loss and accuracy over the epochs of the median run of HeMLGOP on a table, as the paper shows them."""
-    rows = rows_of((RESULTS / "paper-curves.csv").read_text(encoding="utf-8"))
+    rows = _rows("paper-curves.csv")
     run = steps_of([row for row in rows if (row["dataset"], row["model"]) == ("pima", f"HeMLGOP{OF_PAPER}")])
     loss, accuracy = growth_curves(run), growth_curves(run, 1, "accuracy on the rows that decide")
     assert loss is not None

@@ -526,6 +526,7 @@ BAD_PARAMETERS = {
     "epochs": [None, (1, 2), (1.5,), (-1,), ("a",)],
     "patience": [0, -1, 1.5, "long"],
     "batch_size": [0, -32, 32.0, "all", None],
+    "keep_state": ["first", None, 1],
     "dropout": [1.0, -0.1, "high", [], [0.1, 1.0], None, np.nan],
     "input_dropout": [1.0, -0.1, None, "high"],
     "weight_decay": [-1.0, "heavy", None, np.nan, np.inf],

@@ -134,7 +134,8 @@ def _run(study: Study, as_json: bool) -> None:
     if study.select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
     shown = page(study, results, command)
-    curves = curves_csv(results, [f"{REFERENCE}{OF_PAPER}", REFERENCE])
+    of_paper = f"{REFERENCE}{OF_PAPER}"
+    curves = curves_csv(results, [of_paper if of_paper in study.models else REFERENCE])
     texts = {"results.csv": lines, "curves.csv": curves, "tables.md": tables, "index.html": shown}
     write_together({study.out / name: text.encode() for name, text in texts.items()})
     if as_json:

@@ -57,6 +57,7 @@ class DeviceTrainer:
         return DeviceSteps(self.model, self.train, self.settings, seed, self.candidates.dropouts)
 
     def batch_accuracy(self) -> np.ndarray:
+        """Not counted by the kernels: plain torch trains where epochs are scored during training."""
         return np.full(len(self.theta), np.nan)
 
     def batch_moments(self) -> np.ndarray:
