@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from opgrow.common.atomic import write_atomically
 
-from . import all_figures
+from . import all_figures, explanations
 from .marks import PAGES, ROOT, filled
 
 
 def main() -> None:
     """Fill in all pages and write all files."""
     figures = all_figures()
-    texts = {ROOT / name: text for name, text in figures.files.items()}
+    texts = {ROOT / name: text for name, text in (*figures.files.items(), *explanations.drawings().items())}
     for page in PAGES:
         before = texts.get(page)
         texts[page] = filled(page.read_text(encoding="utf-8") if before is None else before, figures)

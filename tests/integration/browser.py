@@ -128,3 +128,9 @@ class Browser:
         """Save what is seen, or the whole page."""
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
+
+    def keep(self, name: str, whole: bool = True) -> None:
+        """Save a picture for people to look at in the folder that OPGROW_SCREENSHOTS names, if it does."""
+        folder = os.environ.get("OPGROW_SCREENSHOTS")
+        if folder is not None:
+            self.picture(Path(folder) / name, whole)

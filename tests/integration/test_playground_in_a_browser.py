@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 import urllib.request
-from pathlib import Path
 
 import pytest
 from browser import NEEDED, PROGRAM, Browser
@@ -53,7 +51,6 @@ def test_a_growth_is_watched_stopped_gone_on_with_saved_and_reloaded(playground,
         "[...document.querySelectorAll('button[data-do]:not([hidden])')]",
     )
     click = "document.querySelector('[data-do={}]').click()"
-    pictures = Path(os.environ.get("OPGROW_SCREENSHOTS") or tmp_path)
     with Browser(tmp_path) as browser:
         browser.open(playground.address, width=1200)
         until(browser, f"{status} === 'stopped'")
@@ -66,7 +63,7 @@ def test_a_growth_is_watched_stopped_gone_on_with_saved_and_reloaded(playground,
         steps = session.state()["steps"]
         until(browser, f"opgrow.steps.length >= {len(steps)}")
         assert browser.look("document.getElementById('step-words').textContent").startswith("Step ")
-        browser.picture(pictures / "playground-growing.png")
+        browser.keep("playground-growing.png")
         browser.look(click.format("save"))
         until(browser, "document.querySelector('#report iframe')")
         until(browser, "document.getElementById('status').textContent.startsWith('Saved as')")
@@ -79,7 +76,7 @@ def test_a_growth_is_watched_stopped_gone_on_with_saved_and_reloaded(playground,
         labels = browser.look(f"(opgrow => {predicted})({inner}.opgrow)")
         assert len(values) == 40
         assert (model.classes_[labels] == model.predict(X[200:])).all()
-        browser.picture(pictures / "playground-finished.png")
+        browser.keep("playground-finished.png")
         browser.open(playground.address)
         until(browser, "document.querySelector('#report iframe')")
         assert browser.complaints == []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ QUICK = {"epochs": (5, 5), "fine_tune_epochs": 5, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where pages and pictures are; the pictures stay in the folder that OPGROW_SCREENSHOTS names."""
+    """Where pages are."""
     return tmp_path_factory.mktemp("reports")
 
 
@@ -28,10 +26,6 @@ def folder(tmp_path_factory):
 def browser(folder):
     with Browser(folder) as opened:
         yield opened
-
-
-def pictures(folder):
-    return Path(os.environ.get("OPGROW_SCREENSHOTS") or folder)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +60,7 @@ def test_pages_are_drawn_without_complaints_or_fetching(name, width, scheme, wri
     browser.fetched.clear()
     browser.complaints.clear()
     browser.open(page, width, scheme=scheme)
-    browser.picture(pictures(folder) / f"report-{name}-{width}-{scheme}.png")
+    browser.keep(f"report-{name}-{width}-{scheme}.png")
     assert browser.fetched == [page.as_uri()]
     assert browser.complaints == []
     hidden = sum(layer.n_neurons for layer in written[name].network_.layers)
@@ -108,7 +102,7 @@ def test_hovering_over_a_neuron_names_its_operators(written, folder, browser):
             assert said[0] == str(block.operator_set).replace("/", " / ")
             assert said[1] == f"layer {number}, block {place}, neuron {block.n_neurons} of {block.n_neurons}"
             seen += block.n_neurons
-    browser.picture(pictures(folder) / "report-hover.png", whole=False)
+    browser.keep("report-hover.png", whole=False)
     browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
     assert tip(browser) is None
 

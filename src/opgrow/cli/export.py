@@ -70,6 +70,16 @@ def export(
         Package | None,
         typer.Option(help="Write a folder that this tool takes as it is, with a program to try it. (c)"),
     ] = None,
+    fit_into: Annotated[
+        str | None,
+        typer.Option(
+            help="Limits such as flash=16k,ram=1k: the variant within them that agrees best is written. (c)"
+        ),
+    ] = None,
+    compiler: Annotated[
+        str | None,
+        typer.Option(help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p". (c)'),
+    ] = None,
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -104,6 +114,8 @@ def export(
         "weights": weights,
         "arithmetic": arithmetic,
         "package": package,
+        "fit_into": fit_into,
+        "compiler": compiler,
         "calibration": calibration,
         "min_agreement": min_agreement,
     }
@@ -156,7 +168,10 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_c
     from opgrow.export.c_size import c_size
 
-    check = export_c(model.estimator, output, features=common.feature_names(model), **options)
+    options = {**options, "features": common.feature_names(model)}
+    if "fit_into" in options or "compiler" in options:
+        return _write_fitting(model, output, options)
+    check = export_c(model.estimator, output, **options)
     if "package" in options:
         return _More({"package": options["package"], "check": asdict(check)}, (str(check),))
     header = output.with_suffix(".h")
@@ -174,6 +189,17 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     return _More(data, (*lines, measured))
 
 
+def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
+    from opgrow.export.c_fitting import export_c_into, parse_limits
+
+    if "fit_into" not in options:
+        raise ValueError("--compiler measures for --fit-into, which is not given.")
+    if "weights" in options or "arithmetic" in options:
+        raise ValueError("--fit-into chooses --weights and --arithmetic itself.")
+    fitted = export_c_into(model.estimator, output, parse_limits(options.pop("fit_into")), **options)
+    return _More({"fitted": asdict(fitted)}, (str(fitted.check), f"chosen: {fitted}"))
+
+
 @dataclass(frozen=True)
 class _Written:
     suffix: str
@@ -184,7 +210,9 @@ class _Written:
 _MEASURING = ("calibration", "min_agreement")
 _FORMATS = {
     Format.onnx: _Written(".onnx", ("float16", "input_type", *_MEASURING), _write_onnx),
-    Format.c: _Written(".c", ("name", "weights", "arithmetic", "package", *_MEASURING), _write_c),
+    Format.c: _Written(
+        ".c", ("name", "weights", "arithmetic", "package", "fit_into", "compiler", *_MEASURING), _write_c
+    ),
 }
 
 

@@ -43,15 +43,26 @@ static INLINE int32_t within(int32_t v, int32_t limit)
 }
 """
 _LIMITED = """\
+/* within(rescale(v, bits), limit), without the saturation between them. */
+static INLINE int32_t limited(int64_t v, int bits, int32_t limit)
+{
+    if (bits <= 0 || bits > 62) {
+        return within(rescale(v, bits), limit);
+    }
+    v = (v + ((int64_t)1 << (bits - 1))) >> bits;
+    return v > limit ? limit : v < -limit ? -limit : (int32_t)v;
+}
+"""
+_PSI = """\
 static INLINE int32_t psi(int64_t v, int bits)
 {
-    return within(rescale(v, bits), PSI_MAX);
+    return limited(v, bits, PSI_MAX);
 }
 """
 _PAIR = """\
 static INLINE int32_t pair(int32_t first, int32_t second, int bits)
 {
-    return within(rescale((int64_t)first * second, bits), PAIR_MAX);
+    return limited((int64_t)first * second, bits, PAIR_MAX);
 }
 """
 _INTERPOLATED = """\
@@ -69,7 +80,10 @@ static INLINE int32_t exponential(int32_t t, int bits)
 {
     const int64_t u = ((int64_t)t * 1512775) >> 20;
     const int32_t mantissa = 65536 + interpolated(EXP2, (uint32_t)(u & 0xFFFFF), 14);
-    return rescale(mantissa, 16 - bits - (int)(u >> 20));
+    /* Always to the right, so that nothing depends on the sign of t. */
+    int down = 46 - bits - (int)(u >> 20);
+    down = down > 62 ? 62 : down < 1 ? 1 : down;
+    return saturated((((int64_t)mantissa << 30) + ((int64_t)1 << (down - 1))) >> down);
 }
 """
 _SINE = """\
@@ -92,7 +106,8 @@ static INLINE int32_t softplus(int32_t z, int bits)
 
 #: What a function's text must contain for a helper to be needed; later helpers may call earlier ones.
 _HELPERS = {
-    "psi(": _LIMITED,
+    "limited(": _LIMITED,
+    "psi(": _PSI,
     "pair(": _PAIR,
     "interpolated(": _INTERPOLATED,
     "exponential(": _EXPONENTIAL,

@@ -76,7 +76,7 @@ EXPONENTIAL = Nodal(
     text="expm1({clip}{w} * {y}{end})",
     latex=r"\left(e^{{{w}\,{y}}} - 1\right)",
     fixed=FixedNodal(
-        "return psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
+        "return psi(exponential(limited((int64_t)w * y, w_bits + x_bits - 20, TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
         _fixed_exponential,
         digits=16,
@@ -142,7 +142,7 @@ QUADRATIC = Nodal(
 # The bell exp(-w y^2), with the exponent clamped, is a factor of the other operators.
 
 #: With 16 fractional bits, in C; {y} is the input.
-FIXED_BELL = "exponential(within(rescale(-(int64_t)w * ({y} * {y}), w_bits + 2 * x_bits - 20), TEN), 16)"
+FIXED_BELL = "exponential(limited(-(int64_t)w * ({y} * {y}), w_bits + 2 * x_bits - 20, TEN), 16)"
 
 
 def fixed_bell(arithmetic: Any, y: Array, w: Array, w_bits: Bits, x_bits: int) -> Array:

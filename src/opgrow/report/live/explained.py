@@ -15,11 +15,21 @@ from .table import Values, values_of
 __all__ = ["explained"]
 
 #: Columns times parameters: above, an explanation takes longer than anybody waits for a report.
-_MOST_WORK = 600_000
+_MOST_WORK = 3_000_000
 _COLUMNS, _NEURONS, _MOST_OUTPUTS = 16, 9, 12
 #: Of each column: what is drawn.
 _DRAWN = ("name", "kind", "grid", "labels")
-_PARTS = ("words", "outputs", "background", "importance", "responses", "neurons", "neurons_in_all", "formula")
+_PARTS = (
+    "words",
+    "outputs",
+    "background",
+    "importance",
+    "responses",
+    "pairs",
+    "neurons",
+    "neurons_in_all",
+    "formula",
+)
 
 
 def explained(
@@ -82,6 +92,8 @@ def _rows(estimator: GrownModel) -> Any:
 def _drawn(data: dict[str, Any]) -> set[int]:
     """The columns of which there is a curve or a map."""
     used = {response["column"] for response in data["responses"]}
+    for pair in data["pairs"]:
+        used |= set(pair["columns"])
     for neuron in data["neurons"]:
         used |= {curve["column"] for curve in neuron["curves"]}
         used |= {column for one in neuron["maps"] for column in one["columns"]}

@@ -2,7 +2,7 @@
 // the formula of a small network. Python has computed all of it; here it is drawn.
 
 const MINI = { width: 132, height: 74, left: 3, right: 3, top: 4, bottom: 14 };
-const CURVES = 3, MAPS = 2, BARS = 12;
+const CURVES = 3, MAPS = 2, BARS = 12, PAIRS = 6;
 
 function portraitsView(data) {
   const told = data.explanation, most = Math.max(1e-12, ...told.importance.map((one) => one.size));
@@ -17,6 +17,10 @@ function portraitsView(data) {
     el("p", { class: "note" }, `The mean size of what each input contributes, over ${counted(rows, "row")}${told.importance.length > BARS ? `; the first ${BARS} of ${told.importance.length}` : ""}.`),
     el("ol", { class: "neurons importance" }, ...bars),
   ];
+  if (told.pairs.length) parts.push(
+    el("h3", {}, "Inputs that act together"),
+    el("p", { class: "note" }, "Averaged over rows: what each pair does together beyond what its inputs do one by one. Blue raises, orange lowers."),
+    el("div", { class: "minis" }, ...told.pairs.slice(0, PAIRS).map((one) => pairPicture(told, one))));
   if (told.neurons.length) parts.push(
     el("h3", {}, "Neurons that matter"),
     el("p", { class: "note" }, `The ${counted(told.neurons.length, "neuron")} of ${told.neurons_in_all.toLocaleString("en-US")} that change the outputs most. ` +
@@ -86,12 +90,26 @@ function curvePicture(told, neuron, one) {
   return mini(`${column.name}: from ${short(one.values[0], 3)} to ${short(one.values[one.values.length - 1], 3)}`, column.name, ...marks, ...ends(cut(known[0]), cut(known[known.length - 1])));
 }
 
+// What two columns do together, of the output that this changes most.
+function pairPicture(told, one) {
+  const largest = one.joint.map((rows) => Math.max(...rows.flat().map((v) => Math.abs(v ?? 0)))), q = largest.indexOf(Math.max(...largest));
+  const [first, second] = one.columns.map((j) => told.columns[j]), output = told.outputs.length > 1 ? `, ${told.outputs[q].name}` : "";
+  const [size, cells] = cellsOf(one.joint[q]), label = (column, place) => column.labels[one.places[column === first ? 0 : 1].at(place)];
+  const words = `across: ${first.name}, ${label(first, 0)} to ${label(first, -1)}; up: ${second.name}, ${label(second, 0)} to ${label(second, -1)}; up to ${short(size, 2)}${output}`;
+  return el("figure", { class: "mini pair-map" }, picture(MINI.width, MINI.height, words, ...cells), el("figcaption", {}, words));
+}
+
 function mapPicture(told, one) {
-  const [first, second] = one.columns.map((j) => told.columns[j]), rows = one.values;
+  const [first, second] = one.columns.map((j) => told.columns[j]), [size, cells] = cellsOf(one.values);
+  const still = one.fixed ? Object.entries(one.fixed).map(([j, k]) => `${told.columns[j].name} at ${(told.columns[j].labels || [])[k] ?? k}`).join(", ") : "";
+  return mini(`A map over ${first.name} and ${second.name}, largest size ${short(size, 3)}`, `${first.name} × ${second.name}${still ? ` (${still})` : ""}`, ...cells);
+}
+
+// The cells of a map, the stronger the larger their values are, and the largest size.
+function cellsOf(rows) {
   const size = Math.max(1e-12, ...rows.flat().map((v) => Math.abs(v ?? 0)));
   const wide = (MINI.width - MINI.left - MINI.right) / rows.length, tall = (MINI.height - MINI.top - MINI.bottom) / rows[0].length;
   const cells = rows.flatMap((values, i) => values.map((value, k) => svg("rect", { class: value < 0 ? "cell minus" : "cell plus", "fill-opacity": (Math.abs(value ?? 0) / size).toFixed(2),
     x: (MINI.left + i * wide).toFixed(1), width: (wide + 0.3).toFixed(1), y: (MINI.height - MINI.bottom - (k + 1) * tall).toFixed(1), height: (tall + 0.3).toFixed(1) })));
-  const still = one.fixed ? Object.entries(one.fixed).map(([j, k]) => `${told.columns[j].name} at ${(told.columns[j].labels || [])[k] ?? k}`).join(", ") : "";
-  return mini(`A map over ${first.name} and ${second.name}, largest size ${short(size, 3)}`, `${first.name} × ${second.name}${still ? ` (${still})` : ""}`, ...cells);
+  return [size, cells];
 }
