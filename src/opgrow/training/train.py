@@ -3,7 +3,7 @@
 Tuning a block is a population of one. A trainer computes, on the rows that it was made for, wherever these
 are; what is decided is decided here. After every epoch each candidate is scored with batch-norm statistics of
 its training rows, as the finished network will predict, and its best state over all epochs, the untouched
-start included, is kept: training never makes a candidate worse.
+start included, is kept: training never makes a candidate worse, unless its settings ask for the last state.
 """
 
 from __future__ import annotations
