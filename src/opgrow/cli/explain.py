@@ -57,9 +57,11 @@ def explain(
     for way in ways:
         for sentence in way.sentences:
             console.print(sentence, soft_wrap=True)
-        console.print()
+        console.print(f"\nRow {way.number}, contributions:", style="bold")
         console.print(_contributions(explanation, way))
         console.print()
+    n = len(explanation.importance_rows)
+    console.print(f"Mean size of contributions, over {n} rows:", style="bold", soft_wrap=True)
     console.print(_importance(explanation))
     if formula:
         console.print()
@@ -69,7 +71,7 @@ def explain(
 def _contributions(explanation: Explanation, way: Any) -> Any:
     """A table whose last line is the sum of the others: the output."""
     outputs = explanation.outputs[:_OUTPUTS]
-    table = _table(f"Row {way.number}: contributions", ["column", "value"], outputs)
+    table = _table(["column", "value"], outputs)
     attribution = way.columns
     table.add_row("mean of the data", "", *_figures(attribution.base, signed=False))
     for name, text, values in way.table()[:_COLUMNS]:
@@ -83,17 +85,16 @@ def _contributions(explanation: Explanation, way: Any) -> Any:
 
 def _importance(explanation: Explanation) -> Any:
     outputs = explanation.outputs[:_OUTPUTS]
-    n = len(explanation.importance_rows)
-    table = _table(f"Mean size of contributions, over {n} rows", ["column"], outputs)
+    table = _table(["column"], outputs)
     for j in explanation.order[:_COLUMNS]:
         table.add_row(_text(explanation.columns[j]), *_figures(explanation.importance[j], signed=False))
     return table
 
 
-def _table(title: str, words: list[str], numbers: list[str]) -> Any:
+def _table(words: list[str], numbers: list[str]) -> Any:
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for name in words:
         table.add_column(name, overflow="fold")
     for name in numbers:

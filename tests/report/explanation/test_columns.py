@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
+import torch
 
 from opgrow import TableEncoder, TableWarning
 from tests.report.explanation.models import fitted
@@ -117,6 +119,15 @@ def test_an_array_has_its_columns_in_their_order(model, table):
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         explanation = model.explain(table.to_numpy(dtype=object))
     assert explanation.row(0).texts == model.explain(table).row(0).texts
+
+
+def test_rows_with_gaps_are_known_in_every_form():
+    x = np.random.default_rng(0).normal(size=(60, 2)).round(2)
+    x[::5, 1] = np.nan
+    model = fitted("HeMLRNClassifier", x, np.arange(60) % 2)
+    for rows in (x, x.tolist(), torch.from_numpy(x), np.ma.masked_invalid(x), x.astype(object)):
+        assert model.explain(rows).row(0).texts == [f"{x[0, 0]:g}", "<missing>"]
+    assert model.explain(scipy.sparse.csr_array(np.nan_to_num(x))).row(0).texts == [f"{x[0, 0]:g}", "0"]
 
 
 def test_a_matrix_has_columns_without_names():

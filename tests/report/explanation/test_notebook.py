@@ -14,7 +14,7 @@ from tests.report.explanation.models import fitted
 
 EVIL = '<svg width="100" height="10" aria-hidden="true"><rect onload="alert(1)"/></svg>'
 X, Y = load_iris(return_X_y=True)
-TAGS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+TAGS = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "span"}
 TAGS |= {"svg", "rect", "text", "path", "circle", "line", "title"}
 
 
@@ -42,6 +42,14 @@ def test_the_view_is_named_in_words(explanation):
     assert WORDS["columns"] in text
     assert all(sentence in text for sentence in way.sentences)
     assert repr(way) == "\n".join(way.sentences)
+
+
+def test_each_output_has_its_colour():
+    html = fitted("HeMLRNClassifier", X, Y).explain(X)._repr_html_()
+    legend = re.findall(r'color:(#[0-9a-f]+)">■</span> (\w+)', html)
+    assert [name for _, name in legend] == ["0", "1", "2"]
+    for colour, name in legend:
+        assert html.count(f'stroke="{colour}" stroke-width="2"><title>{name}</title>') == 4
 
 
 def test_estimators_show_scikit_learns_diagram_still():

@@ -26,6 +26,8 @@ def test_a_factor_of_the_odds_is_the_exponential_of_a_contribution():
     two = subject_of(2)
     assert effect(two, np.log(2.4), 1, 0) == "raises the odds of 1 by a factor of 2.4"
     assert effect(two, -np.log(2.4), 1, 0) == "lowers the odds of 1 by a factor of 2.4"
+    assert effect(two, np.log(158), 1, 0) == "raises the odds of 1 by a factor of 160"
+    assert effect(two, np.log(4321), 1, 0) == "raises the odds of 1 by a factor of 4,300"
     assert effect(two, np.log(1.03), 1, 0) == "raises the odds of 1 by 3 %"
     assert effect(two, np.log(0.97), 1, 0) == "lowers the odds of 1 by 3 %"
     assert effect(two, 1e-9, 1, 0) == "raises the odds of 1 by less than 0.1 %"

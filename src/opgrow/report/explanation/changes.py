@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ...network.scaling import spread_rows
 from .columns import Axis, number_text
 from .subject import Subject
 
@@ -20,8 +21,8 @@ __all__ = ["Change", "nearest_changes"]
 #: Columns of which pairs are tried, values of each of a pair, and changes that are told.
 _PAIRED, _COARSE, _TOLD = 8, 15, 3
 _HALVINGS = 30
-#: Rows that are predicted at once.
-_ROWS = 1 << 15
+#: Rows that are predicted at once, and rows among which values are ranked.
+_ROWS, _RANKED = 1 << 15, 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ def nearest_changes(
 
     A pair is told only if it is nearer than each of its columns alone.
     """
+    background = background[spread_rows(len(background), 0, len(background), _RANKED)]
     code = int(subject.codes(row[None])[0])
     distances = [_distances(axis, row, background) for axis in axes]
     alone = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...rows.preparation import as_array
 from ...rows.tables import Table, TableEncoder
 from ...rows.tables.categories import TextColumn
 from ...rows.tables.columns import Column, NumberColumn
@@ -100,7 +101,9 @@ def raw_values(estimator: Any, X: Any) -> list[np.ndarray] | None:
     encoder: TableEncoder | None = estimator.table_
     if encoder is None:
         return None
-    table = Table.from_any(np.asarray(X) if isinstance(X, list | tuple) else X)
+    if isinstance(X, list | tuple):
+        X = np.asarray(X, dtype=object)
+    table = Table.from_any(as_array(X) if type(X).__module__.startswith("torch") else X)
     names = [column.name for column in encoder.columns_]
     named = isinstance(X, Table | dict) or is_frame(X)
     if not named or any(c.outputs and c.name not in table.columns for c in encoder.columns_):

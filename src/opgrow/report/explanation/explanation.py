@@ -23,6 +23,8 @@ __all__ = ["Explanation", "explain"]
 
 #: Rows that averages are taken over, and the least that an X must have for them.
 _BACKGROUND, _FEW = 128, 20
+#: Rows whose range and density are shown, at most.
+_SHOWN = 1 << 17
 #: Numbers of an average way through a network; fewer rows are taken where there are many columns.
 _NUMBERS = 1 << 17
 
@@ -34,9 +36,9 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
     ----------
     estimator : a fitted estimator of this package
     X : array-like or table of shape (n_samples, n_features)
-        Rows like those that the estimator is used for, such as the test rows. They show the range of each
-        column; averages are taken over up to 128 of them. Of fewer than 20 rows, averages are taken over the
-        sample of the training rows that the model carries, where it does.
+        Rows like those that the estimator is used for, such as the test rows. Up to 131,072 of them show
+        the range of each column, and averages are taken over up to 128. If there are fewer than 20, averages
+        are taken over the sample of the training rows that the model carries, where it does.
     target : str, optional
         What is predicted, for names and sentences.
     random_state : int, default=0
@@ -69,7 +71,10 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
     data = rows
     if len(rows) < _FEW and sample is not None and len(sample) > len(rows):
         data, source = np.asarray(sample, np.float64), "training sample"
-    axes = axes_of(estimator, data, values if source == "X" else None)
+    shown = spread_rows(len(data), 0, len(data), _SHOWN)
+    data = data[shown]
+    known = None if values is None or source != "X" else [column[shown] for column in values]
+    axes = axes_of(estimator, data, known)
     most = max(8, min(_BACKGROUND, _NUMBERS // (2 * (len(axes) + 1))))
     background = data[spread_rows(len(data), 0, len(data), most)]
     context = Context(Subject(estimator, target), axes, data, background, int(random_state))

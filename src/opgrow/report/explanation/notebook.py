@@ -23,7 +23,10 @@ _CURVES, _COLUMNS, _ROWS = 5, 6, 10
 def explanation_html(explanation: Views) -> str:
     """The importance of the columns, and the responses to the most important ones."""
     sizes, order = explanation.importance.sum(axis=1), explanation.order
-    names = ", ".join(explanation.outputs[:_CURVES]) + (", …" if len(explanation.outputs) > _CURVES else "")
+    shown = explanation.outputs[:_CURVES]
+    marks = [f'<span style="color:{colour}">■</span> ' for colour in shades(len(shown))]
+    legend = ", ".join(mark + escape(name) for mark, name in zip(marks, shown, strict=True))
+    legend += ", …" if len(explanation.outputs) > _CURVES else ""
     rows = [
         (explanation.columns[j], html_bar(sizes[j] / max(sizes.max(), 1e-300), COLOURS[0]), f"{sizes[j]:.3g}")
         for j in order[:_ROWS]
@@ -33,7 +36,7 @@ def explanation_html(explanation: Views) -> str:
         f'<div style="width:18em">{response_picture(explanation, j)}</div>' for j in order[:_COLUMNS]
     )
     return (
-        f"<div><p><b>{escape(type(explanation.estimator).__name__)}</b>: {escape(names)}</p>"
+        f"<div><p><b>{escape(type(explanation.estimator).__name__)}</b>: {legend}</p>"
         f"{html_table(('column', '', 'mean size of contributions'), rows, bars=1)}"
         f'<p style="font-size:0.9em">{escape(WORDS[view])}</p>'
         f'<div style="display:flex;flex-wrap:wrap;gap:0.5em">{pictures}</div></div>'

@@ -76,7 +76,8 @@ def effect(subject: Subject, size: float, first: int, second: int | None) -> str
         over = f" over {subject.classes[second]}"
         return f"{verb} the lead of {subject.classes[first]}{over} by {abs(size):.2g}"
     factor = math.exp(min(abs(size), 700.0))
-    by = f"a factor of {factor:.2g}" if factor < _MANY else f"a factor of more than {_MANY:,.0f}"
+    rounded = float(f"{factor:.2g}")
+    by = f"a factor of {rounded:,g}" if factor < _MANY else f"a factor of more than {_MANY:,.0f}"
     if factor < 1.1:
         part = 100 * abs(math.expm1(size))
         by = f"{part:.2g} %" if part >= 0.1 else "less than 0.1 %"
