@@ -19,17 +19,7 @@ _MOST_WORK = 3_000_000
 _COLUMNS, _NEURONS, _MOST_OUTPUTS = 16, 9, 12
 #: Of each column: what is drawn.
 _DRAWN = ("name", "kind", "grid", "labels")
-_PARTS = (
-    "words",
-    "outputs",
-    "background",
-    "importance",
-    "responses",
-    "pairs",
-    "neurons",
-    "neurons_in_all",
-    "formula",
-)
+_PARTS = ("words", "background", "neurons_in_all", "formula")
 
 
 def explained(
@@ -54,9 +44,41 @@ def explained(
     drawn = _drawn(data)
     columns = [column if j in drawn else {"name": column["name"]} for j, column in enumerate(columns)]
     several = data["model"]["members"] > 1
-    result = _rounded({"columns": columns, "several": several} | {key: data[key] for key in _PARTS})
-    result["responses"] = [_means(response, len(data["outputs"])) for response in result["responses"]]
+    n_outputs = len(data["outputs"])
+    shown = {
+        "outputs": [{"name": output["name"]} for output in data["outputs"]],
+        "importance": [{key: one[key] for key in ("column", "size", "rows")} for one in data["importance"]],
+        "responses": [_means(response, n_outputs) for response in data["responses"]],
+        "pairs": [_pair(pair) for pair in data["pairs"]],
+        "neurons": [_neuron(neuron) for neuron in data["neurons"]],
+    }
+    parts = {key: data[key] for key in _PARTS}
+    result: dict[str, Any] = _rounded({"columns": columns, "several": several} | parts | shown)
     return result
+
+
+def _pair(pair: dict[str, Any]) -> dict[str, Any]:
+    """What a pair of columns does together, of the output that this changes most."""
+    joint = [np.array(values, float) for values in pair["joint"]]
+    output = int(np.argmax([np.nan_to_num(np.abs(values)).max(initial=0.0) for values in joint]))
+    return {
+        "columns": pair["columns"],
+        "places": pair["places"],
+        "joint": pair["joint"][output],
+        "output": output,
+    }
+
+
+def _neuron(neuron: dict[str, Any]) -> dict[str, Any]:
+    """What a page draws of a neuron; of what it adds, the outputs that it changes most."""
+    changes = {key: value for key, value in neuron.items() if key not in ("weights", "bias", "size", "adds")}
+    order = sorted(range(len(neuron["adds"] or ())), key=lambda q: -_span(neuron["adds"][q]))
+    return changes | {"adds": [[q, *neuron["adds"][q]] for q in order[:2]]}
+
+
+def _span(quantiles: Sequence[float | None]) -> float:
+    low, high = quantiles[0], quantiles[-1]
+    return 0.0 if low is None or high is None else high - low
 
 
 def _means(response: dict[str, Any], n_outputs: int) -> dict[str, Any]:
