@@ -62,9 +62,11 @@ def figures() -> Figures:
     named = {(one.question.first, one.question.second): one for one in found}
     values = _values((name, named[pair]) for name, pair in _NAMED.items())
     values |= _values((one.question.first.lower(), one) for one in methods)
+    (first,) = answers([line for line in lines if line["split"] == 0], QUESTIONS[:1])
+    values |= _values([("first-split", first)])
     changed = {one.question.second: one for one in parts}
     values |= _values((name, changed[f"{FULL} {settings}"]) for name, settings in _PARTS.items())
-    values["operators-second"] = str(len({line["table"] for line in lines if line["split"] == 1}))
+    values["operators-second"] = str(len({line["table"] for line in lines if line["split"] > 0}))
     values["operators-tables"] = str(len({line["table"] for line in lines}))
     values["operators-questions"] = str(len(found))
     values["operators-significant"] = str(sum(one.p_holm < 0.05 for one in found))

@@ -66,7 +66,7 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         """The settings of the paper's experiments.
 
         What the paper does not say is read so that sizes and accuracies come nearest to the printed ones
-        (`opgrow bench readings`): a fifth of the rows decides on small problems, tuning ends with its last
+        (``opgrow bench readings``): a fifth of the rows decides on small problems, tuning ends with its last
         state, weights are in [-1, 1], batches have 128 rows, the loss is the squared error.
 
         Parameters

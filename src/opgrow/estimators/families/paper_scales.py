@@ -15,7 +15,7 @@ TUNING_OF_LARGE_PROBLEMS: dict[str, Any] = {
 
 
 #: What the HeMLGOP paper does not say of tuning, or of what it selects from: the reading that is nearest to
-#: its sizes and accuracies (`opgrow bench readings`).
+#: its sizes and accuracies (``opgrow bench readings``).
 TUNING_AS_READ: dict[str, Any] = {
     "loss": "mse",
     "keep_state": "last",
@@ -31,7 +31,7 @@ def held_out(scale: str) -> float:
 
     The HeMLGOP paper has a validation part of large problems, and does not say what decides on small ones. On
     the training rows themselves networks grow far beyond the printed sizes; a fifth that is held out gives
-    them (`opgrow bench readings`).
+    them (``opgrow bench readings``).
     """
     return 0.25 if is_large(scale) else 0.2
 

@@ -22,7 +22,7 @@ __all__ = ["MOST_PARAMETERS", "Rows", "as_json", "growth_data", "live_data", "re
 
 #: A network of more parameters makes a page of more than a megabyte, and moves slowly.
 MOST_PARAMETERS = 120_000
-_MOST_ROWS, _MOST_VALUES = 1000, 20_000
+_MOST_ROWS, _MOST_LETTERS = 1000, 200_000
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,11 @@ def live_data(
     network = estimator.network_
     values = values_of(estimator, rows.X, rows.matrix)
     n_rows = 0 if values is None or not rows.shown else values.n_rows
-    most = max(1, min(_MOST_ROWS, _MOST_VALUES // max(1, 1 if values is None else len(values.columns))))
-    places = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(int))
+    most = _MOST_ROWS
+    if values is not None and n_rows:
+        few = range(min(n_rows, 50))
+        most = int(min(most, _MOST_LETTERS * len(few) / len(as_json(values.rows(few)))))
+    places = np.unique(np.linspace(0, n_rows - 1, min(n_rows, max(most, 1))).round().astype(int))
     truth = None
     if rows.truth is not None and n_rows:
         truth = np.asarray(rows.truth)[places].tolist()

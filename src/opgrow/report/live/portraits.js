@@ -36,8 +36,7 @@ function portrait(data, told, neuron) {
   const where = [neuron.member && told.several ? `network ${neuron.member}` : null, `layer ${neuron.layer}`, `block ${neuron.block}`].filter(Boolean).join(", ");
   const pictures = [activation(neuron), ...neuron.curves.slice(0, CURVES).map((one) => curvePicture(told, neuron, one)),
     ...neuron.maps.slice(0, MAPS).map((one) => mapPicture(told, one))].filter(Boolean);
-  const adds = neuron.adds ? told.outputs.map((output, q) => [output, neuron.adds[q]]).slice(0, 2)
-    .map(([output, [low, , high]]) => `adds ${signed(low, 2)} to ${signed(high, 2)} to ${output.name}`).join("; ") : "";
+  const adds = neuron.adds.map(([q, low, , high]) => `adds ${signed(low, 2)} to ${signed(high, 2)} to ${told.outputs[q].name}`).join("; ");
   const hidden = neuron.left_out + Math.max(0, neuron.curves.length - CURVES) + Math.max(0, neuron.maps.length - MAPS);
   const node = el("div", { class: "card portrait" }, el("div", { class: "card-head" }, el("b", {}, spaced(neuron.operators)), el("span", { class: "note" }, where)),
     el("div", { class: "minis" }, ...pictures),
@@ -92,9 +91,8 @@ function curvePicture(told, neuron, one) {
 
 // What two columns do together, of the output that this changes most.
 function pairPicture(told, one) {
-  const largest = one.joint.map((rows) => Math.max(...rows.flat().map((v) => Math.abs(v ?? 0)))), q = largest.indexOf(Math.max(...largest));
-  const [first, second] = one.columns.map((j) => told.columns[j]), output = told.outputs.length > 1 ? `, ${told.outputs[q].name}` : "";
-  const [size, cells] = cellsOf(one.joint[q]), label = (column, place) => column.labels[one.places[column === first ? 0 : 1].at(place)];
+  const [first, second] = one.columns.map((j) => told.columns[j]), output = told.outputs.length > 1 ? `, ${told.outputs[one.output].name}` : "";
+  const [size, cells] = cellsOf(one.joint), label = (column, place) => column.labels[one.places[column === first ? 0 : 1].at(place)];
   const words = `across: ${first.name}, ${label(first, 0)} to ${label(first, -1)}; up: ${second.name}, ${label(second, 0)} to ${label(second, -1)}; up to ${short(size, 2)}${output}`;
   return el("figure", { class: "mini pair-map" }, picture(MINI.width, MINI.height, words, ...cells), el("figcaption", {}, words));
 }
