@@ -13,6 +13,8 @@ function filled(node, attributes, children) {
 }
 const el = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+// A long name, which may go on in the next line after its signs.
+const breakable = (name) => name.split(/(?<=[_./-])/).flatMap((part) => [part, el("wbr")]);
 const byId = (id) => document.getElementById(id);
 // What Python has written into the page.
 const data = JSON.parse(byId("data").textContent);

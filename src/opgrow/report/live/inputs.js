@@ -120,7 +120,7 @@ function inputCard(model, data, state, i, set) {
   const control = column.categories ? menuFor(column, id, (v) => set(i, v)) : sliderFor(column, id, (v) => set(i, v));
   const place = el("div", { class: "curve" });
   const node = el("div", { class: "card" },
-    el("div", { class: "card-head" }, el("label", { for: id, title: column.name }, column.name), control.shown),
+    el("div", { class: "card-head" }, el("label", { for: id, title: column.name }, ...breakable(column.name)), control.shown),
     control.node, place);
 
   let tried = [], said = [];
