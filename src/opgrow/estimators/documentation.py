@@ -107,6 +107,9 @@ PARAMETERS = {
         What becomes of columns that are no numbers, or have gaps: an unfitted `opgrow.data.TableEncoder` with
         other parameters than its defaults. Parameters such as ``table__max_categories`` are its own.""",
     "class_weight": 'dict, "balanced" or None',
+    "forgetting": """float
+        Of the rows that ``partial_fit`` has seen, each counts so many times as much with each row after it: 1
+        forgets nothing; with 0.999, the last 1,000 rows have about 63 % of the weight.""",
     "device": """{"auto", "cpu", "cuda", "cuda:N"}
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None

@@ -23,6 +23,7 @@ __all__ = [
     "MachineParameters",
     "RowParameters",
     "RunParameters",
+    "StreamParameters",
     "TuningParameters",
     "declares_parameters",
 ]
@@ -71,6 +72,13 @@ class ClassParameters:
     """What only classifiers have."""
 
     class_weight: ClassWeight = None
+
+
+@declares_parameters
+class StreamParameters:
+    """How an estimator goes on learning."""
+
+    forgetting: float = 1.0
 
 
 @declares_parameters

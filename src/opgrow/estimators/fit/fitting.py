@@ -44,6 +44,7 @@ _NOT_OF_THE_NETWORK = (
     "callbacks",
     "checkpoint_dir",
     "checkpoint_seconds",
+    "forgetting",
     "n_jobs",
     "random_state",
     "table",
