@@ -115,6 +115,11 @@ class RunningRidge:
         target_mean[known], cross[:, known] = self.target_mean[places[known]], self.cross[:, places[known]]
         return replace(self, target_mean=target_mean, cross=cross)
 
+    def reordered(self, order: np.ndarray) -> RunningRidge:
+        """The sums with the features in another order."""
+        gram = np.ascontiguousarray(self.gram[order][:, order])
+        return replace(self, mean=self.mean[order], gram=gram, cross=self.cross[order])
+
     def solve(self, ridge: float) -> RidgeSolution:
         """The ridge solution for all rows; ``ridge`` is relative to a sum over rows of mean weight 1."""
         gram, cross, scale = self._standardised()

@@ -24,8 +24,9 @@ from .learning import ScoredEstimator
 from .outputs import network_outputs
 from .parameter_groups import ClassParameters, MachineParameters, RowParameters, StreamParameters
 from .parameters import class_weights
+from .stream.learned import LearnedRows
 from .stream.rows import Rows, check_named, joined_classes, named_classes
-from .stream.state import LearnedRows
+from .stream.state import Running
 
 __all__ = ["GrowingClassifier"]
 
@@ -107,6 +108,10 @@ class GrowingClassifier(
             check_named(y, named)
         return self._learn(X, y, sample_weight, named)
 
+    def _adopt(self, network: Network, state: Running) -> None:
+        super()._adopt(network, state)
+        self.loss_ = "cross_entropy"  # as the head is scaled
+
     def _labelled(self, rows: Rows, classes: np.ndarray | None) -> Labelled:
         x, y, weight = rows
         labels = joined_classes(self.classes_, y, "y")
@@ -120,7 +125,7 @@ class GrowingClassifier(
             keep = weight > 0
             x, codes, weight = x[keep], codes[keep], weight[keep]
         learned = LearnedRows(x, one_hot(codes, len(labels)), weight)
-        return Labelled(learned, places, {"classes_": labels, "loss_": "cross_entropy"})
+        return Labelled(learned, places, {"classes_": labels})
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])

@@ -110,6 +110,12 @@ PARAMETERS = {
     "forgetting": """float
         Of the rows that ``partial_fit`` has seen, each counts so many times as much with each row after it: 1
         forgets nothing; with 0.999, the last 1,000 rows have about 63 % of the weight.""",
+    "buffer_rows": """int
+        Rows that are kept once ``partial_fit`` was called, for ``grow``: half of them are the last ones, the
+        others a sample of all with as many of each class.""",
+    "warm_start": """bool
+        True: `fit` goes on from what there is. A first call is like that of ``partial_fit``, any further one
+        like ``grow``.""",
     "device": """{"auto", "cpu", "cuda", "cuda:N"}
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None

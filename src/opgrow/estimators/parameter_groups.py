@@ -79,6 +79,8 @@ class StreamParameters:
     """How an estimator goes on learning."""
 
     forgetting: float = 1.0
+    buffer_rows: int = 500
+    warm_start: bool = False
 
 
 @declares_parameters

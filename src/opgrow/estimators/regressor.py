@@ -23,8 +23,9 @@ from .incremental import IncrementalEstimator, Labelled
 from .learning import ScoredEstimator
 from .outputs import network_outputs
 from .parameter_groups import MachineParameters, RowParameters, StreamParameters
+from .stream.learned import LearnedRows
 from .stream.rows import Rows
-from .stream.state import LearnedRows
+from .stream.state import Running
 
 __all__ = ["GrowingRegressor"]
 
@@ -88,6 +89,10 @@ class GrowingRegressor(
         """
         return self._learn(X, y, sample_weight)
 
+    def _adopt(self, network: Network, state: Running) -> None:
+        super()._adopt(network, state)
+        self.intervals_ = None  # rows that were held out told of the errors of another head
+
     def _labelled(self, rows: Rows, classes: np.ndarray | None) -> Labelled:
         x, y, weight = rows
         target = as_numbers(y)
@@ -95,8 +100,7 @@ class GrowingRegressor(
             raise ValueError(
                 f"y has {target.shape[1]} targets, and {type(self).__name__} has {self.n_targets_}"
             )
-        # Rows that were held out told of the errors of another head.
-        return Labelled(LearnedRows(x, target, weight), np.arange(self.n_targets_), {"intervals_": None})
+        return Labelled(LearnedRows(x, target, weight), np.arange(self.n_targets_), {})
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return moments(target, weight, "y", team=current())

@@ -41,6 +41,7 @@ __all__ = ["Fit"]
 
 #: Parameters that say where and how a network grows, and not which.
 _NOT_OF_THE_NETWORK = (
+    "buffer_rows",
     "callbacks",
     "checkpoint_dir",
     "checkpoint_seconds",
@@ -49,6 +50,7 @@ _NOT_OF_THE_NETWORK = (
     "random_state",
     "table",
     "verbose",
+    "warm_start",
 )
 
 

@@ -19,25 +19,15 @@ from ...network import Linear, Network
 from ...network.scaling import Ranges, spread_rows
 from ...rows.preparation import ranges
 from ...training.scores import temperature
+from .buffer import Buffer
+from .learned import LearnedRows
 
-__all__ = ["LearnedRows", "Running"]
+__all__ = ["Running"]
 
 #: Ridges that generalised cross-validation chooses from, relative to a sum over rows of mean weight 1.
 _RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
 #: Rows whose features are computed at once, and rows that decide the scale of the logits, at most.
 _CHUNK_ROWS, _SCALE_ROWS = 8192, 4096
-
-
-@dataclass(frozen=True)
-class LearnedRows:
-    """Rows to learn from: inputs (n, D), target columns (n, C) and weights (n,), all above 0.
-
-    ``target`` has ones and zeros for classes, and for regression the targets in the user's units.
-    """
-
-    x: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -51,6 +41,7 @@ class Running:
     factor : what the head's outputs are multiplied by; 1 for regression
     ranges : what was seen of inputs and targets
     n_rows : rows seen
+    buffer : some of these rows
     """
 
     sums: RunningRidge
@@ -58,9 +49,10 @@ class Running:
     factor: float
     ranges: Ranges
     n_rows: int
+    buffer: Buffer
 
     @classmethod
-    def of(cls, network: Network, rows: LearnedRows, forgetting: float) -> Running:
+    def of(cls, network: Network, rows: LearnedRows, forgetting: float, buffer_rows: int) -> Running:
         """The state after the first rows: those that a network was grown from, or what is left of them."""
         sums = RunningRidge.start(network.head_width, rows.target.shape[1])
         sums = _extended(sums, network, rows, forgetting)
@@ -68,7 +60,9 @@ class Running:
         factor = 1.0
         if network.output_mean is None:
             factor = _factor(network, sums, sums.solve(ridge), rows)
-        return cls(sums, ridge, factor, ranges(rows.x, rows.target), len(rows.x))
+        buffer = Buffer.empty(buffer_rows, rows.x, rows.target)
+        buffer = buffer.extended(rows, network.output_mean is None)
+        return cls(sums, ridge, factor, ranges(rows.x, rows.target), len(rows.x), buffer)
 
     def learned(self, network: Network, rows: LearnedRows, forgetting: float) -> Running:
         """The state after further rows; ``network`` has the features that it had from the start."""
@@ -76,7 +70,8 @@ class Running:
             return self
         seen = self.ranges.joined(ranges(rows.x, rows.target))
         sums = _extended(self.sums, network, rows, forgetting)
-        return replace(self, sums=sums, ranges=seen, n_rows=self.n_rows + len(rows.x))
+        buffer = self.buffer.extended(rows, network.output_mean is None)
+        return replace(self, sums=sums, ranges=seen, n_rows=self.n_rows + len(rows.x), buffer=buffer)
 
     def with_targets(self, places: np.ndarray) -> Running:
         """The state with further classes, which no row so far belongs to; see `RunningRidge.with_targets`."""
@@ -87,7 +82,8 @@ class Running:
             self.ranges.target_high[places[known]],
         )
         seen = replace(self.ranges, target_low=low, target_high=high)
-        return replace(self, sums=self.sums.with_targets(places), ranges=seen)
+        buffer = self.buffer.with_targets(places)
+        return replace(self, sums=self.sums.with_targets(places), ranges=seen, buffer=buffer)
 
     def solution(self) -> RidgeSolution:
         """The head in double precision, for targets as it was grown for and before it is scaled."""
