@@ -83,6 +83,10 @@ class Buffer:
         target[:, places >= 0] = self.target[:, places[places >= 0]]
         return replace(self, target=target)
 
+    def emptied(self) -> Buffer:
+        """The buffer without its rows, and with its place in the stream."""
+        return replace(Buffer.empty(self.size, self.x, self.target), seen=self.seen)
+
     @property
     def rows(self) -> LearnedRows:
         return LearnedRows(self.x, self.target, self.weight)

@@ -85,6 +85,16 @@ class Running:
         buffer = self.buffer.with_targets(places)
         return replace(self, sums=self.sums.with_targets(places), ranges=seen, buffer=buffer)
 
+    @property
+    def n_bytes(self) -> int:
+        """What the sums and the buffer take, in memory and in a model file."""
+        holders = (self.sums, self.ranges, self.buffer)
+        return sum(a.nbytes for one in holders for a in vars(one).values() if isinstance(a, np.ndarray))
+
+    def without_rows(self) -> Running:
+        """The state with an empty buffer, for a file that is to hold no rows."""
+        return replace(self, buffer=self.buffer.emptied())
+
     def solution(self) -> RidgeSolution:
         """The head in double precision, for targets as it was grown for and before it is scaled."""
         return self.sums.solve(self.ridge)
