@@ -19,7 +19,7 @@ ENGINE_TESTS := tests/engine --ignore tests/engine/cuda --ignore tests/engine/te
 CPUS ?= $$($(BIN)/python -c "from opgrow.engine.library import library as l; print(*(i for i, known in l().isas().items() if known))")
 
 .DEFAULT_GOAL := help
-.PHONY: help env engine wheels install-check aarch64 sanitize demo test fuzz properties torture attack load cpus audit docs lint format clean
+.PHONY: help env engine wheels install-check aarch64 sanitize chips demo test fuzz properties torture attack load cpus audit figures docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ sanitize: env  ## the engine's tests and 10,000 random calls with AddressSanitiz
 		OPGROW_ENGINE=build/sanitize/libopgrow_engine.so OPGROW_FUZZ=$(COUNT) OPGROW_FUZZ_SEED=$(SEED) \
 		$(BIN)/python -m pytest -q $(ENGINE_TESTS)
 
+chips: env  ## exported C on an ATmega328P, Cortex-M0, M3, M4 and RISC-V in simulators: sizes, stack, cycles (BOARDS=..., TABLES=...)
+	@$(BIN)/python -m tests.chips.chips $(if $(BOARDS),--boards $(BOARDS)) $(if $(TABLES),--tables $(TABLES))
+
 demo: $(VENV)/.package  ## grow a small network on data that comes along, and show it
 	@$(BIN)/opgrow demo
 
@@ -96,6 +99,9 @@ cpus: env  ## the numerical tests with every instruction set that this processor
 
 audit: env  ## look the pinned dependencies up among known vulnerabilities (needs the network)
 	@$(BIN)/python .ci/audit.py constraints.txt
+
+figures: env  ## bring the tables, numbers and pictures of README and docs/ up to date with results/
+	@PYTHONPATH=docs $(BIN)/python -m figures
 
 docs: env  ## build the documentation into site/ (warnings are errors)
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs site

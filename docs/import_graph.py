@@ -1,11 +1,9 @@
 """Which package of opgrow imports which: read from the sources, as a picture and as a table.
 
-    python docs/import_graph.py
-
-writes docs/images/house.svg and docs/images/house.txt, a table in Markdown that a page can include. Every
-import counts: at the top of a module, inside a function, and for type checkers alone, for what only a type
-checker sees is still something that a reader has to know. `tests/test_architecture.py` holds the sources to
-`ORDER`, and the two files to the sources.
+`make figures` writes docs/images/house.svg and docs/images/house.txt, a table in Markdown that a page can
+include. Every import counts: at the top of a module, inside a function, and for type checkers alone, for what
+only a type checker sees is still something that a reader has to know. `tests/test_architecture.py` holds the
+sources to `ORDER`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from opgrow.network.drawing.svg import COLOURS, GREY, picture, text, title
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "opgrow"
-IMAGES = ROOT / "docs" / "images"
 
 #: The packages, each of which may import those before it. The root, `opgrow` itself, comes after all of them.
 ORDER = (
@@ -144,13 +141,3 @@ def table() -> str:
         below = [f"`{name}`" for name in ORDER if (importer, name) in pairs]
         lines.append(f"| `{importer}` | {', '.join(below) or 'nothing'} |")
     return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Write both files."""
-    (IMAGES / "house.svg").write_text(drawing(), encoding="utf-8")
-    (IMAGES / "house.txt").write_text(table(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -23,6 +23,7 @@ def register() -> None:
         formula=lambda y, w: w * y / (1 + np.square(w * y)),
         slopes=_rational_slopes,
         c="w * y / (1.0f + (w * y) * (w * y))",
+        js="w * y / (1 + (w * y) ** 2)",
         fixed=FixedNodal(
             """\
 const int64_t t = within(rescale((int64_t)w * y, w_bits + x_bits - 16), INT32_C(1) << 24);
@@ -45,6 +46,7 @@ for (int i = 0; i < n; i++) {
 }
 return total / (float)n;
 """,
+        js="let total = 0;\nfor (let i = 0; i < n; i++) total += PSI(i);\nreturn total / n;\n",
         fixed=FixedPool(
             """\
 int64_t total = 0;
@@ -64,6 +66,7 @@ return rescale(total / n, BITS - pooled_bits);
         formula=lambda x: x / (1 + np.exp(-x)),
         slopes=_swish_slopes,
         c="x / (1.0f + expf(-x))",
+        js="x / (1 + exp(-x))",
         fixed=FixedActivation(
             """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);

@@ -159,12 +159,6 @@ def test_an_import_is_found_wherever_and_however_it_is_written(line, tmp_path):
     assert result == {("opgrow.a.inner", "opgrow.b")}
 
 
-def test_picture_and_table_are_up_to_date():
-    """`python docs/import_graph.py` writes them anew."""
-    assert (graph.IMAGES / "house.svg").read_text(encoding="utf-8") == graph.drawing()
-    assert (graph.IMAGES / "house.txt").read_text(encoding="utf-8") == graph.table()
-
-
 # --- functions ---
 
 

@@ -85,8 +85,15 @@ def test_the_page_has_the_tables_and_figures_of_the_paper():
     actual = outline(made())
     assert {"accuracy", "parameters", "seconds", "flops", "calibration", "ranks"} <= set(actual.names)
     assert {"operators-nodal", "operators-pool", "operators-activations"} <= set(actual.names)
-    assert {"sizes-pima", "curves-pima"} <= set(actual.names)
+    assert {"sizes-pima", "curves-pima-loss", "curves-pima-score"} <= set(actual.names)
     assert actual.tags.count("table") == 5 + 1 + 3  # differences, and the paired tests of each dataset
+
+
+def test_what_was_run_as_printed_is_shown_where_there_is_some():
+    text = made(models=("HeMLGOP", "HeMLGOP.paper"))
+    assert "how a HeMLGOP.paper grew, score" in text
+    assert "accuracy that decides" in text
+    assert "how a HeMLGOP grew" not in text
 
 
 def test_the_papers_medians_stand_beside_the_means_of_many_splits():
@@ -104,7 +111,8 @@ def test_nothing_is_fetched_and_no_script_runs():
 
 
 def test_published_figures_are_on_the_page():
-    assert "[81.81]" in made()
+    assert "[81.81]" in made(models=("HeMLGOP.paper", "HeMLGOP"))
+    assert "[81.81]" not in made(models=("HeMLGOP",))
 
 
 def test_names_are_escaped():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.bench.protocols import PROTOCOLS, SMALL_ROWS, draw_inner_split, draw_split, hold_out
+from opgrow.bench.protocols import PROTOCOLS, SMALL_ROWS, draw_inner_split, draw_split, hold_out, split_of
 
 
 def target(n, n_classes=3, seed=0):
@@ -60,6 +60,26 @@ def test_inner_splits_use_training_rows_only(n):
 def test_the_protocols():
     assert PROTOCOLS["paper"].n_splits(768) == PROTOCOLS["paper"].n_splits(10**5) == 3
     assert PROTOCOLS["splits"].n_splits(768) >= 20
+
+
+def test_seeds_share_a_split_and_a_given_partition_is_taken_as_it_is():
+    y, given = target(300), np.arange(300) % 2
+    seeds, own = PROTOCOLS["seeds"], PROTOCOLS["given"]
+    assert (seeds.n_splits(300), seeds.summary) == (own.n_splits(300), own.summary) == (3, "median")
+    for number in range(3):
+        np.testing.assert_array_equal(split_of(seeds, y, number, None).test, draw_split(y, 0).test)
+        split = split_of(own, y, number, given)
+        np.testing.assert_array_equal(split.train, np.arange(0, 300, 2))
+        np.testing.assert_array_equal(split.test, np.arange(1, 300, 2))
+        assert split.validation is None
+
+
+@pytest.mark.parametrize("given", [None, np.zeros(300), np.arange(300)])
+def test_a_partition_that_is_not_there_is_asked_for(given):
+    with pytest.raises(
+        ValueError, match="protocol 'given' needs a partition: an NPZ file with an array 'split'"
+    ):
+        split_of(PROTOCOLS["given"], target(300), 0, given)
 
 
 def test_rows_to_choose_on_are_training_rows():

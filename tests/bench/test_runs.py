@@ -42,7 +42,7 @@ class Memory:
 def memory(monkeypatch):
     Memory.fitted, Memory.scored, Memory.held = [], [], []
     monkeypatch.setattr(models, "methods", lambda: {"memory": Memory})
-    monkeypatch.setitem(models._GRIDS, "memory", tuple({"depth": depth} for depth in range(4)))
+    monkeypatch.setattr(models, "grid_of", lambda name, size: tuple({"depth": d} for d in range(4)))
     return Memory
 
 

@@ -138,7 +138,7 @@ def test_several_processes_give_the_same_results(tmp_path):
         ({"models": ["PLN", ""]}, "unknown model ''"),
         ({"models": ["PLN depth=3"]}, "PLN has no parameter 'depth'; it has: admm_iterations, alpha, "),
         ({"device": "tpu"}, "device must be one of 'auto', 'cpu', 'cuda' or 'cuda:N', got 'tpu'"),
-        ({"protocol": "mine"}, "protocol must be one of paper, splits, got 'mine'"),
+        ({"protocol": "mine"}, "protocol must be one of paper, seeds, given, splits, got 'mine'"),
         ({"select": "best"}, "select must be one of inner, none, test, got 'best'"),
     ],
 )
@@ -160,7 +160,7 @@ def markdown(actual, protocol):
 
 
 def test_published_figures_stand_beside_ours_where_the_data_is_the_same():
-    actual = results("pima", "HeMLGOP", FINE) + results("scene15", "HeMLGOP", FINE)
+    actual = results("pima", "HeMLGOP.paper", FINE) + results("scene15", "HeMLGOP.paper", FINE)
     text = markdown(actual, "paper")
     assert "| pima | 80.0 [81.81] |" in text
     assert "| scene15 | 80.0 |" in text
@@ -214,11 +214,24 @@ def test_differences_are_of_the_same_splits():
 
 def test_the_csv_has_every_run():
     actual = results("iris", "PLN", FINE, LATE)
-    rows = list(csv.DictReader(io.StringIO(tables.as_csv(actual))))
+    actual[0][1]["operators"] = [{"layer": 1, "set": "dog/sum/elu", "neurons": 4}] * 2
+    source = {"command": "opgrow bench paper", "protocol": "paper", "select": "inner"}
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(actual, source))))
+    assert all(source.items() <= row.items() for row in rows)
+    assert [row["operators"] for row in rows] == ["dog/sum/elu:4 dog/sum/elu:4", ""]
     assert [row["status"] for row in rows] == [DONE, OVER_BUDGET]
     assert rows[0]["accuracy"] == "0.8"
     assert rows[1]["accuracy"] == ""
     assert rows[1]["message"] == "not finished within 1 s"
+
+
+def test_the_figures_of_a_median_are_those_of_one_run():
+    values = [FINE | {"accuracy": a, "parameters": p} for a, p in ((0.9, 1), (0.7, 1000), (0.8, 50))]
+    [row] = tables.summarize(results("iris", "PLN", *values), "median")
+    assert (row["accuracy"], row["parameters"]) == (0.8, 50)
+    [row] = tables.summarize(results("iris", "PLN", *values), "mean")
+    assert (row["accuracy"], row["parameters"]) == (pytest.approx(0.8), 50)
+    assert tables.median_run([]) == []
 
 
 # --- the command ---

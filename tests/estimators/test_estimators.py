@@ -526,6 +526,7 @@ BAD_PARAMETERS = {
     "epochs": [None, (1, 2), (1.5,), (-1,), ("a",)],
     "patience": [0, -1, 1.5, "long"],
     "batch_size": [0, -32, 32.0, "all", None],
+    "keep_state": ["first", None, 1],
     "dropout": [1.0, -0.1, "high", [], [0.1, 1.0], None, np.nan],
     "input_dropout": [1.0, -0.1, None, "high"],
     "weight_decay": [-1.0, "heavy", None, np.nan, np.inf],
@@ -617,9 +618,10 @@ def test_the_papers_settings():
     assert (clf.criterion, clf.search_score, clf.loss) == ("accuracy", "accuracy", "mse")
     assert (model.criterion, model.search_score) == ("loss", "loss")
     assert clf.block_threshold == clf.layer_threshold == 1e-4
-    assert clf.weight_range == pytest.approx(2 * np.pi)
+    assert (clf.weight_range, clf.keep_state, clf.batch_size) == (1.0, "last", 128)
+    assert (clf.dropout, clf.weight_decay, clf.max_norm) == (0.1, 0.0, 2.0)
     assert (tuple(clf.learning_rates), tuple(clf.epochs)) == ((0.01, 0.001, 0.0001), (20, 40, 40))
-    assert clf.validation_fraction == 0
+    assert clf.validation_fraction == 0.2
     assert not clf.share_draws
     assert clf.patience is None
     assert (clf.fine_tune_epochs, clf.fine_tune_learning_rate) == (200, 5e-5)
@@ -643,7 +645,7 @@ def test_the_papers_settings_run(iris):
     }
     clf = HeMLGOPClassifier.paper("small", random_state=0, **changes).fit(*iris)
     assert clf.score(*iris) > 0.8
-    assert len(clf.history_[0].candidates) + clf.history_[0].invalid_candidates == 144
+    assert len(clf.history_[0].candidates) + clf.history_[0].invalid_candidates == 3 * 144
 
 
 def test_fitting_twice_forgets_the_first_time(iris, diabetes):

@@ -49,9 +49,13 @@ class Library:
         suffix = "_float" if self.has(f"{name}_scores_float") else ""
         return self._scores(f"{name}_scores{suffix}", np.asarray(x, np.float32), n_outputs).astype(np.float64)
 
+    def raw_scores(self, name: str, x: np.ndarray, n_outputs: int) -> np.ndarray:
+        """Scores, of the type of the inputs: floats, or integers as they are."""
+        return self._scores(f"{name}_scores", x, n_outputs)
+
     def integer_scores(self, name: str, x: np.ndarray, n_outputs: int) -> np.ndarray:
         """Scores of integer inputs, as they are."""
-        return self._scores(f"{name}_scores", np.asarray(x, np.int32), n_outputs)
+        return self.raw_scores(name, np.asarray(x, np.int32), n_outputs)
 
     def _scores(self, name: str, x: np.ndarray, n_outputs: int) -> np.ndarray:
         function = getattr(self.functions, name)
@@ -59,6 +63,11 @@ class Library:
         for row, values in zip(rows, out, strict=True):
             function(row.ctypes.data_as(ctypes.c_void_p), values.ctypes.data_as(ctypes.c_void_p))
         return out
+
+    def raw_predict(self, name: str, x: np.ndarray) -> np.ndarray:
+        """Classes of inputs of the type that the program takes."""
+        function, rows = getattr(self.functions, f"{name}_predict"), np.ascontiguousarray(x)
+        return np.array([function(row.ctypes.data_as(ctypes.c_void_p)) for row in rows])
 
     def predict(self, name: str, x: np.ndarray) -> np.ndarray:
         suffix = "_float" if self.has(f"{name}_predict_float") else ""

@@ -379,3 +379,17 @@ def test_a_method_only_says_how_a_layer_grows(target, depth):
     assert growth.score.value == 0.5**depth
     assert [step.kind for step in growth.steps] == ["layer"] * depth
     assert events[0].method == "Doubling"
+
+
+def test_rows_that_are_held_out_are_scored_after_an_epoch():
+    def grown(when, held):
+        first = settings(criterion="accuracy", fine_tune=2)
+        parts = {
+            n: replace(getattr(first, n), epoch_score=when, dropout=0.4) for n in ("tuning", "fine_tuning")
+        }
+        validation = problem(60, 1) if held else None
+        return grow(replace(first, **parts), data=problem(validation=validation))
+
+    for held in (True, False):
+        first, other = (grown(when, held)[0] for when in ("after", "during"))
+        assert are_same(first, other) == held

@@ -91,8 +91,8 @@ class Browser:
         elif event in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
             self.complaints.append(json.dumps(about))
 
-    def open(self, page: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
-        """Load a file into a window of that size."""
+    def open(self, page: Path | str, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
+        """Load a file, or an address, into a window of that size."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -101,7 +101,7 @@ class Browser:
             mobile=False,
         )
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.send("Page.navigate", url=page.as_uri())
+        self.send("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while self.look("document.readyState") != "complete":
             pass
 
@@ -128,3 +128,9 @@ class Browser:
         """Save what is seen, or the whole page."""
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
+
+    def keep(self, name: str, whole: bool = True) -> None:
+        """Save a picture for people to look at in the folder that OPGROW_SCREENSHOTS names, if it does."""
+        folder = os.environ.get("OPGROW_SCREENSHOTS")
+        if folder is not None:
+            self.picture(Path(folder) / name, whole)

@@ -175,7 +175,7 @@ def test_a_new_method_is_found_by_all_lists(frugal):
     for task in ("classification", "regression"):
         assert [*estimators_of(task)] == [*METHODS]
     assert models.model_names("methods")[-1] == "Frugal"
-    assert models.grid_of("Frugal") == models.grid_of("HeMLGOP")
+    assert models.grid_of("Frugal", "small") == models.grid_of("HeMLGOP", "small")
     models.check_model("Frugal n_min=4")
 
 

@@ -33,8 +33,8 @@ def test_tables_and_figures_are_drawn(tmp_path):
             "operators-nodal",
             "operators-pool",
             "sizes-iris",
-            "curves-iris",
-            "curves-wine",
+            "curves-iris-loss",
+            "curves-wine-score",
         ):
             assert browser.look(f"document.querySelector('#{name} svg').getBoundingClientRect().height") > 50
         assert browser.fetched == [page.as_uri()]

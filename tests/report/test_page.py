@@ -126,7 +126,7 @@ def test_whatever_comes_from_data_is_escaped(tmp_path):
     write_report(model, path, X, y, target=EVIL[0], rows=f"rows of {EVIL[2]}", feature_names=EVIL)
     text = path.read_text()
     result = Page(text)
-    assert text.count("<script") == text.count("</script>") == 1
+    assert text.count("<script") == text.count("</script>") == 2  # data, and what reads it
     assert [tag for tag, _ in result.elements].count("title") > 10
     assert text.count("</style>") == 1
     for name in EVIL[:3]:
@@ -239,7 +239,7 @@ def test_many_classes_are_summarised():
     text = page(model, X, y)
     result = Page(text)
     assert {"mistakes", "classes", "confusion"} <= set(result.ids())
-    assert len(text) < 700_000
+    assert len(text) < 1_000_000
     worst = re.search(r'<table id="mistakes">.*?</table>', text, re.DOTALL)[0]
     assert worst.count("<tr>") == 11
 

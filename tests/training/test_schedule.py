@@ -53,6 +53,29 @@ def same(first, second):
     return repr(first) == repr(second)
 
 
+def test_the_last_state_is_kept_where_that_is_asked_for():
+    settings = TuningSettings(learning_rates=(0.1,), epochs=(4,), keep_state="last")
+    scores = [(0.5, 0.5), (0.9, 0.1), (0.4, 0.6), (math.nan, math.nan)]
+    values = np.array(scores)[:, :, None]
+    schedule, _, better = follow(
+        "accuracy", np.array([[0.6], [0.2]]), values, [[0.0]] * 4, [[0]] * 4, settings
+    )
+    assert [bool(b[0]) for b in better] == [True, True, True, False]
+    assert schedule.outcome(0).best == Score(0.4, 0.6, True)
+    assert schedule.outcome(0).best_epoch == 3
+
+
+def test_a_start_that_was_scored_otherwise_is_replaced_by_the_first_epoch():
+    settings = TuningSettings(learning_rates=(0.1,), epochs=(3,), epoch_score="during")
+    values = np.array([(0.5, 0.5), (0.4, 0.4), (0.7, 0.3)])[:, :, None]
+    schedule, _, better = follow(
+        "accuracy", np.array([[0.9], [0.1]]), values, [[0.0]] * 3, [[0]] * 3, settings
+    )
+    assert [bool(b[0]) for b in better] == [True, False, True]
+    assert schedule.outcome(0).best.value == 0.7
+    assert schedule.outcome(0).start.value == 0.9
+
+
 RATES = [((0.1, 0.01, 0.001), (4, 7, 3)), ((0.1,), (20,)), ((0.3, 0.0, 0.1), (3, 4, 5)), ((0.1, 0.2), (0, 5))]
 
 

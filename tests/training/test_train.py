@@ -98,6 +98,48 @@ def test_a_training_is_that_of_double_precision(trainer, exact, held):
         )
 
 
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_an_epoch_can_be_scored_as_training_sees_it(trainer):
+    """Before the first step, a batch of all rows without dropout has the outputs of the start."""
+    rows = data(n=90, weighted=False)  # the statistics of batches have no weights
+    networks = [network([[HARMONIC]], seed=seed) for seed in range(3)]
+    during = settings(epochs=(2,), batch_size=90, epoch_score="during")
+    trained = train(training_of(networks, rows, during, criterion="accuracy", trainer=trainer))
+    for outcome in trained.outcomes:
+        first, second = outcome.curve
+        assert first.score.value == pytest.approx(outcome.start.value, rel=1e-6)
+        assert first.score.loss == first.train_loss
+        assert outcome.best_epoch == (2 if second.score.better_than(first.score) else 1)
+    by_loss = train(training_of(networks, rows, during, trainer=trainer)).outcomes[0]
+    assert [epoch.score.value for epoch in by_loss.curve] == [epoch.train_loss for epoch in by_loss.curve]
+
+
+def test_dropout_is_felt_while_an_epoch_is_scored():
+    rows, networks = data(n=400, weighted=False), [network([[HARMONIC], [PERCEPTRON]], width=9)]
+    curves = [
+        train(training_of(networks, rows, settings(epochs=(30,), dropout=0.5, epoch_score=when), seed=2))
+        .outcomes[0]
+        .curve
+        for when in ("during", "after")
+    ]
+    during, after = ([epoch.score.loss for epoch in curve] for curve in curves)
+    assert np.mean(during) > np.mean(after)
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_batches_count_what_they_get_right_with_the_weights_of_rows(trainer):
+    rows = data(n=64)
+    both = [
+        training_of([network([[HARMONIC]])], rows, settings(epochs=(4,), epoch_score="during"), trainer=name)
+        for name in (trainer, "native")
+    ]
+    for training in both:
+        train(training)
+    ours, native = (training.trainer.batch_accuracy() for training in both)
+    assert 0 < ours[0] < 1
+    np.testing.assert_allclose(ours, native, atol=1e-6)
+
+
 @pytest.mark.parametrize("criterion", ["loss", "accuracy", "brier"])
 @pytest.mark.parametrize("held", [False, True])
 def test_the_trained_network_has_the_best_score_of_the_curve(criterion, held):

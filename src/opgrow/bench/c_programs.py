@@ -110,8 +110,8 @@ class CProgram:
         return run_tool(str(self.program), str(self.rows), str(self.n_rows), *arguments)
 
 
-def build(function: CFunction, x: np.ndarray, compiler: str) -> CProgram:
-    """Compile a function for its size (-Os), and for its speed (-O2) with a program that calls it."""
+def build(function: CFunction, x: np.ndarray, compiler: str, level: str = "O2") -> CProgram:
+    """Compile a function for its size (-Os), and for its speed (such as -O2) with a program that calls it."""
     source, n_inputs = function.source, x.shape[1]
     bits = function.bits * n_inputs if len(function.bits) == 1 else function.bits
     main = source.with_name(f"{source.stem}_main.c")
@@ -121,6 +121,6 @@ def build(function: CFunction, x: np.ndarray, compiler: str) -> CProgram:
     np.ascontiguousarray(x, np.float32).tofile(rows)
     made = source.with_suffix(".o")
     for step in (["-c", str(source), "-o", str(made)], [str(main), str(made), "-lm", "-o", str(program)]):
-        run_tool(compiler, "-std=c99", "-O2", *function.flags, *step)
+        run_tool(compiler, "-std=c99", f"-{level}", *function.flags, *step)
     sizes = object_sizes(source, compiler, function.flags)
     return CProgram(program, rows, len(x), sum(sizes))

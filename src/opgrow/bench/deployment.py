@@ -73,12 +73,14 @@ def measure_deployment(
     seed: int,
     folder: Path,
     tell: Callable[[str], None] = lambda line: None,
+    level: str = "O2",
 ) -> Deployment:
     """Fit, compile and time all models on a data set; files go to an empty folder.
 
-    ``tell`` hears what is being done, which takes a minute or two.
+    ``tell`` hears what is being done, which takes a minute or two; ``level`` is how far compilers optimise C
+    that is timed.
     """
-    runtimes = Runtimes(name, data_home, folder, seed)
+    runtimes = Runtimes(name, data_home, folder, seed, level)
     candidates: list[Candidate] = []
     for described, settings in OURS.items():
         tell(f"{described}: fitting and exporting")

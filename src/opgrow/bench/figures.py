@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..report.charts import Line, Point, bars, lines, scatter
 from .runs import DONE
 from .study import Finished
+from .tables import median_run
 
-__all__ = ["accuracy_against_parameters", "growth_curves", "operator_shares"]
+__all__ = ["accuracy_against_parameters", "curves_csv", "growth_curves", "operator_shares", "steps_of"]
 
 _KINDS = ("nodal operators", "pool operators", "activations")
 
@@ -35,11 +38,17 @@ def operator_shares(results: Sequence[Finished], models: Sequence[str]) -> dict[
     return {kind: bars(shares, "neurons (%)") for kind, shares in counts.items() if shares}
 
 
-def growth_curves(result: dict[str, Any]) -> str | None:
-    """The training loss over the epochs of all growth steps of a run, the final fine-tuning dashed."""
+def growth_curves(result: Mapping[str, Any], place: int = 0, name: str = "training loss") -> str | None:
+    """A figure over the epochs of all growth steps of a run, the final fine-tuning dashed.
+
+    Parameters
+    ----------
+    place : of the figure in each epoch of a step's curve: 0 the training loss, 1 the score that decides
+    name : of the figure
+    """
     curves, epoch = [], 0
     for step in result.get("steps", []):
-        points = [(epoch + i, loss) for i, (loss, _) in enumerate(step["curve"], 1)]
+        points = [(epoch + i, figures[place]) for i, figures in enumerate(step["curve"], 1)]
         if not points:
             continue
         epoch += len(points)
@@ -48,7 +57,39 @@ def growth_curves(result: dict[str, Any]) -> str | None:
         remark = "" if step["accepted"] else ", not kept"
         label = "fine-tuning" if fine else f"layer {step['layer']}, block {step['block']}{remark}"
         curves.append(Line(points, label, series, dashed=fine))
-    return lines(curves, "epoch", "training loss") if curves else None
+    return lines(curves, "epoch", name) if curves else None
+
+
+_CURVE = ("dataset", "split", "model", "step", "kind", "layer", "block", "accepted", "loss", "score")
+
+
+def curves_csv(results: Sequence[Finished], models: Sequence[str]) -> str:
+    """The curves of some models, of the run with the median accuracy on each data set: a line an epoch."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_CURVE)
+    for dataset, model in dict.fromkeys((run.dataset, run.model) for run, _ in results):
+        runs = [
+            dict(result, split=run.split)
+            for run, result in results
+            if (run.dataset, run.model, result["status"]) == (dataset, model, DONE) and model in models
+        ]
+        for middle in median_run(runs):
+            for number, step in enumerate(middle.get("steps", []), 1):
+                place = [number, step["kind"], step["layer"], step["block"], int(step["accepted"])]
+                for loss, score in step["curve"]:
+                    writer.writerow([dataset, middle["split"], model, *place, f"{loss:.5g}", f"{score:.5g}"])
+    return text.getvalue()
+
+
+def steps_of(rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """A run as `growth_curves` takes it, from the lines of one data set and model."""
+    steps: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        place = {name: row[name] for name in ("kind", "layer", "block")}
+        step = steps.setdefault(row["step"], {**place, "accepted": row["accepted"] == "1", "curve": []})
+        step["curve"].append([float(row["loss"]), float(row["score"])])
+    return {"steps": list(steps.values())}
 
 
 def accuracy_against_parameters(rows: Sequence[dict[str, Any]], methods: Sequence[str]) -> str | None:

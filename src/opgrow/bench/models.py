@@ -1,22 +1,24 @@
 """The models of the experiments: our methods, by names that say everything about them.
 
-A name is a method, or a method with parameters ("HeMLGOP n_draws=2"). The grids of methods are the paper's,
-as far as it names them; of several values of ridge or dropout, a method chooses by itself.
+A name is a method, or a method with parameters ("HeMLGOP n_draws=2"). "HeMLGOP.paper" has the settings of the
+paper's experiments, and its grid; "HeMLGOP" has our defaults.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import product
+from functools import partial
 from typing import Any
 
 from ..common.assignments import parse_parameters
 from ..estimators.by_method import estimators_of
-from ..growth.methods import METHODS
-from ..growth.methods.hemlgop import BlockGrowth
+from .published import METHODS as PUBLISHED_METHODS
+from .published_settings import SETTINGS
 
 __all__ = [
     "ABLATIONS",
+    "OF_PAPER",
+    "build",
     "check_model",
     "grid_of",
     "methods",
@@ -26,38 +28,32 @@ __all__ = [
 ]
 
 
+#: What follows a method that has the settings of the paper's experiments.
+OF_PAPER = ".paper"
+#: Methods that train hundreds of candidates for each layer, for which no grid is tried.
+_TOO_SLOW = ("POP",)
+
+
 def methods() -> dict[str, type[Any]]:
     """The classifiers of all methods, by name."""
     return dict(estimators_of("classification"))
 
 
-_POWERS = tuple(10.0**power for power in range(-3, 4))
-#: Weight decay, or a bound on the norm of each neuron's weights.
-_REGULARISATION: tuple[dict[str, Any], ...] = (
-    {"weight_decay": 1e-4},
-    *({"weight_decay": 0.0, "max_norm": most} for most in (1.0, 2.0, 3.0)),
-)
-#: One network with the paper's schedule.
-_PAPERS: dict[str, Any] = {"preset": None, "epochs": (20, 40, 40), "patience": 10}
-#: What is tried of methods that grow block by block.
-_OF_BLOCKS = tuple(
-    _PAPERS | {"ridge": (0.1, 1.0, 10.0), "dropout": (0.1, 0.3, 0.5)} | r for r in _REGULARISATION
-)
-#: What is tried of other methods; POP and its kin, which are not here, are too slow for that.
-_GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
-    "PMLP": tuple(
-        {"widths": (200,) * 4, "dropout": d} | r for d, r in product((0.1, 0.3, 0.5), _REGULARISATION)
-    ),
-    "PLN": tuple({"ridge": ridge, "alpha": alpha} for ridge, alpha in product(_POWERS, _POWERS)),
-    "BLS": tuple({"ridge": ridge, "mu": mu} for ridge, mu in product(_POWERS, _POWERS)),
-}
+def grid_of(name: str, size: str) -> tuple[dict[str, Any], ...]:
+    """What is tried of a model on a "small" or "large" problem, one set of parameters after the other.
 
+    The paper's grids are for its own settings of its methods; our defaults, and methods that train hundreds
+    of candidates for each layer, have nothing to choose.
 
-def grid_of(method: str) -> tuple[dict[str, Any], ...]:
-    """What is tried of a method, one set of parameters after the other."""
-    if method in METHODS and issubclass(METHODS[method].growth, BlockGrowth):
-        return _OF_BLOCKS
-    return _GRIDS.get(method, ({},))
+    Examples
+    --------
+    >>> len(grid_of("PMLP.paper", "small")), grid_of("PMLP", "small")
+    (16, ({},))
+    """
+    method, of_paper, _ = split_name(name)
+    if not of_paper or (method, size) not in SETTINGS or method in _TOO_SLOW:
+        return ({},)
+    return SETTINGS[method, size].grid()
 
 
 _ALONE = "HeMLGOP preset=null"
@@ -80,7 +76,13 @@ ABLATIONS = (
 
 def _groups() -> dict[str, tuple[str, ...]]:
     """Names that stand for several models."""
-    return {"methods": tuple(methods()), "ablations": ABLATIONS}
+    paper = tuple(f"{method}{OF_PAPER}" for method in PUBLISHED_METHODS)
+    return {
+        "methods": tuple(methods()),
+        "ablations": ABLATIONS,
+        "paper": paper,
+        "ours": PUBLISHED_METHODS,
+    }
 
 
 def split_names(text: str) -> list[str]:
@@ -106,15 +108,29 @@ def model_names(text: str) -> list[str]:
     return list(dict.fromkeys(model for name in split_names(text) for model in groups.get(name, (name,))))
 
 
-def split_name(name: str) -> tuple[str, dict[str, Any]]:
-    """The method that a name means, and the parameters that it gives."""
-    method, *assignments = name.split()
-    return method, parse_parameters(assignments)
+def split_name(name: str) -> tuple[str, bool, dict[str, Any]]:
+    """The method that a name means, whether with the paper's settings, and the parameters that it gives.
+
+    Examples
+    --------
+    >>> split_name("HeMLGOP.paper dropout=0.5")
+    ('HeMLGOP', True, {'dropout': 0.5})
+    """
+    first, *assignments = name.split() or [""]
+    return first.removesuffix(OF_PAPER), first.endswith(OF_PAPER), parse_parameters(assignments)
+
+
+def build(name: str, size: str, seed: int, **changes: Any) -> Any:
+    """The estimator of a name, for a "small" or a "large" problem; parameters in the name come first."""
+    method, of_paper, parameters = split_name(name)
+    cls = methods()[method]
+    make = partial(cls.paper, size) if of_paper else cls
+    return make(random_state=seed, **(changes | parameters))
 
 
 def check_model(name: str) -> None:
     """Complain about a model that does not exist, or has no such parameter."""
-    method, parameters = split_name(name) if name.strip() else ("", {})
+    method, _, parameters = split_name(name)
     classes = methods()
     if method not in classes:
         raise ValueError(f"unknown model {method!r}; known are: {', '.join(classes)}")

@@ -11,12 +11,12 @@ from ..report import html
 from ..report.html import document, escape, figure
 from .comparison import average_ranks, wilcoxon_holm
 from .figures import accuracy_against_parameters, growth_curves, operator_shares
-from .models import methods
+from .models import OF_PAPER, methods
 from .published import METHODS as PUBLISHED_METHODS
 from .rank_diagram import draw_critical_difference
 from .runs import DONE
 from .study import Finished, Study
-from .tables import REFERENCE, Table, summarize, tables_of
+from .tables import REFERENCE, Table, median_run, summarize, tables_of
 
 __all__ = ["page"]
 
@@ -124,22 +124,30 @@ def _test_table(dataset: str, scores: dict[str, list[float]]) -> Table:
 
 def _figures(results: Sequence[Finished], rows: Sequence[dict[str, Any]]) -> list[str]:
     parts = []
-    searching = [m for m in _SEARCHING if any(run.model == m for run, _ in results)]
+    there = dict.fromkeys(run.model for run, _ in results)
+    searching = [m for m in there if m.removesuffix(OF_PAPER) in _SEARCHING]
     for kind, chart in operator_shares(results, searching).items():
         parts.append(figure(f"operators-{kind.split()[0]}", chart, f"Chosen {kind}, all datasets."))
     for name in dict.fromkeys(run.dataset for run, _ in results):
         sizes = accuracy_against_parameters([row for row in rows if row["dataset"] == name], list(methods()))
         if sizes:
             parts.append(figure(f"sizes-{name}", sizes, f"{name}: accuracy against parameters."))
-        first = next(
-            (
-                r
-                for run, r in results
-                if (run.dataset, run.model) == (name, REFERENCE) and r["status"] == DONE
-            ),
-            None,
-        )
-        curves = growth_curves(first) if first else None
-        if curves:
-            parts.append(figure(f"curves-{name}", curves, f"{name}: how a {REFERENCE} grew."))
+        parts += _curves(name, results)
     return ["<h2>Figures</h2>", *parts] if parts else []
+
+
+def _curves(dataset: str, results: Sequence[Finished]) -> list[str]:
+    """Loss and score over the epochs of the median run of HeMLGOP, with the settings of the paper first."""
+    for model in (f"{REFERENCE}{OF_PAPER}", REFERENCE):
+        done = [
+            r for run, r in results if (run.dataset, run.model) == (dataset, model) and r["status"] == DONE
+        ]
+        for run in median_run(done):
+            score = "score that decides" if model == REFERENCE else "accuracy that decides"
+            named = {"loss": growth_curves(run), "score": growth_curves(run, 1, score)}
+            return [
+                figure(f"curves-{dataset}-{kind}", chart, f"{dataset}: how a {model} grew, {kind}.")
+                for kind, chart in named.items()
+                if chart
+            ]
+    return []

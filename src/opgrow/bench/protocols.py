@@ -1,8 +1,9 @@
 """How rows are divided: the paper's protocol, and a stronger one with many splits.
 
 The paper has 60 % of the rows for training and 40 % for testing on small problems, 60/20/20 with validation
-rows on larger ones, and reports the median of 3 runs. The stronger protocol has the same shares and at least
-20 stratified splits on small problems, for means, deviations and paired tests.
+rows on larger ones, and reports the median of 3 runs, of which it does not say whether they had other rows or
+other random numbers only. The stronger protocol has the same shares and at least 20 stratified splits on
+small problems, for means, deviations and paired tests.
 """
 
 from __future__ import annotations
@@ -12,7 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-__all__ = ["PROTOCOLS", "SMALL_ROWS", "Protocol", "Split", "draw_inner_split", "draw_split", "hold_out"]
+__all__ = [
+    "PROTOCOLS",
+    "SMALL_ROWS",
+    "Protocol",
+    "Split",
+    "draw_inner_split",
+    "draw_split",
+    "hold_out",
+    "size_of",
+    "split_of",
+]
 
 #: Rows up to which a problem is small: the paper's small tables have 768 to 1,484.
 SMALL_ROWS = 2000
@@ -29,12 +40,17 @@ class Split:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How many splits there are, and how their results become one figure: "median" or "mean"."""
+    """How many runs there are, and how their results become one figure: "median" or "mean".
+
+    ``rows`` says where a run's rows come from: "split" draws a split for each, "seed" gives all of them
+    the first one, "given" the partition that comes with the data.
+    """
 
     name: str
     small_splits: int
     large_splits: int
     summary: str
+    rows: str = "split"
 
     def n_splits(self, n_rows: int) -> int:
         return self.small_splits if n_rows <= SMALL_ROWS else self.large_splits
@@ -42,8 +58,27 @@ class Protocol:
 
 PROTOCOLS = {
     "paper": Protocol("paper", 3, 3, "median"),
+    "seeds": Protocol("seeds", 3, 3, "median", rows="seed"),
+    "given": Protocol("given", 3, 3, "median", rows="given"),
     "splits": Protocol("splits", 20, 3, "mean"),
 }
+
+
+def split_of(protocol: Protocol, target: np.ndarray, number: int, given: np.ndarray | None) -> Split:
+    """The rows of a run; ``given`` has 0 for training and 1 for test rows, where the data says so."""
+    if protocol.rows != "given":
+        return draw_split(target, number if protocol.rows == "split" else 0)
+    if given is None or set(np.unique(given)) != {0, 1}:
+        raise ValueError(
+            "protocol 'given' needs a partition: an NPZ file with an array 'split' of 0 for training "
+            "and 1 for test rows"
+        )
+    return Split(np.flatnonzero(given == 0), None, np.flatnonzero(given == 1))
+
+
+def size_of(n_rows: int) -> str:
+    """Whether a problem is "small" or "large" in the paper's sense."""
+    return "small" if n_rows <= SMALL_ROWS else "large"
 
 
 def draw_split(target: np.ndarray, number: int) -> Split:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from .published import METHODS, check_names
@@ -45,6 +47,21 @@ class PublishedSettings:
     fine_tune_learning_rate: float | None = None
     fine_tune_epochs: int | None = None
     note: str = ""
+
+    def grid(self) -> tuple[dict[str, Any], ...]:
+        """The combinations of its candidates, as parameters of our estimators, dropout left out as well.
+
+        Of several ridges the operator search chooses by itself, block by block.
+        """
+        axes: list[tuple[dict[str, Any], ...]] = [({"ridge": self.ridge},)] if self.operator_sets else []
+        for name in ("alpha", "mu") if self.operator_sets else ("ridge", "alpha", "mu"):
+            values = getattr(self, name)
+            axes += [tuple({name: value} for value in values)] if values else []
+        if self.dropout and self.max_norm and self.weight_decay:
+            decays = ({"weight_decay": value, "max_norm": None} for value in self.weight_decay)
+            norms = ({"weight_decay": 0.0, "max_norm": value} for value in self.max_norm)
+            axes += [(*decays, *norms), tuple({"dropout": value} for value in (*self.dropout, 0.0))]
+        return tuple(dict(ChainMap(*reversed(chosen))) for chosen in product(*axes))
 
 
 #: What the text leaves open.

@@ -3,7 +3,7 @@
 A run never fails its study: what did not finish in time, or failed, is a result that says so. Parameters are
 chosen on rows that are split off the training rows, or on the protocol's validation rows; choosing them on
 the test rows, as some published figures may have been, is possible and labelled as optimistic. Where nothing
-is chosen, no model sees the validation rows: all of them use the training rows only.
+is chosen, only models with the paper's settings see the validation rows, on which they decide their growth.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..training.scores import calibration_error
 from . import models
 from .budget import OverBudget, time_limit
 from .models import split_name
-from .protocols import Split, hold_out
+from .protocols import Split, hold_out, size_of
 
 __all__ = ["DONE", "FAILED", "OVER_BUDGET", "SELECTIONS", "Run", "execute"]
 
@@ -68,8 +68,9 @@ def _measure(
     run: Run, x: np.ndarray, y: np.ndarray, split: Split, select: str, device: str
 ) -> dict[str, Any]:
     def fit(parameters: dict[str, Any], train: np.ndarray, validation: np.ndarray | None) -> Any:
-        held = None if validation is None or select == "none" else (x[validation], y[validation])
-        return _estimator(run, parameters, device).fit(x[train], y[train], eval_set=held)
+        unseen = select == "none" and not split_name(run.model)[1]
+        held = None if validation is None or unseen else (x[validation], y[validation])
+        return _estimator(run, size_of(len(y)), parameters, device).fit(x[train], y[train], eval_set=held)
 
     started = time.perf_counter()
     chosen = _choose(run, x, y, split, select, fit)
@@ -98,7 +99,7 @@ def _choose(
     """The parameters with the best accuracy on the rows that ``select`` means; the first of several."""
     if select not in SELECTIONS:
         raise ValueError(f"select must be one of {SELECTIONS}, got {select!r}")
-    grid: Sequence[dict[str, Any]] = models.grid_of(split_name(run.model)[0])
+    grid: Sequence[dict[str, Any]] = models.grid_of(run.model, size_of(len(y)))
     if select == "none":
         return {}
     if len(grid) == 1:
@@ -112,11 +113,10 @@ def _choose(
     return dict(grid[int(np.argmax(accuracies))])
 
 
-def _estimator(run: Run, parameters: dict[str, Any], device: str) -> Any:
+def _estimator(run: Run, size: str, parameters: dict[str, Any], device: str) -> Any:
     """The model with chosen parameters; those in its name come first."""
-    method, chosen = split_name(run.model)
     where = {} if device == "auto" else {"device": device}
-    return models.methods()[method](random_state=run.split, **(parameters | where | chosen))
+    return models.build(run.model, size, run.split, **(parameters | where))
 
 
 def _calibration(estimator: Any, x: np.ndarray, y: np.ndarray) -> float | None:

@@ -16,7 +16,8 @@ from ..common.version import __version__
 from ..growth.devices import check_device
 from ..rows import datasets
 from .models import check_model
-from .protocols import PROTOCOLS, Protocol, draw_inner_split, draw_split
+from .protocols import PROTOCOLS, Protocol, draw_inner_split, split_of
+from .provenance import commit, machine
 from .runs import OVER_BUDGET, SELECTIONS, Run, execute
 from .store import Store
 
@@ -69,7 +70,8 @@ class Study:
         if self.select not in SELECTIONS:
             raise ValueError(f"select must be one of {', '.join(SELECTIONS)}, got {self.select!r}")
         for name in self.datasets:
-            _load(name, self.data_home)
+            _, y, given = _load(name, self.data_home)
+            split_of(self.rules, y, 0, given)
 
     @property
     def rules(self) -> Protocol:
@@ -78,7 +80,14 @@ class Study:
     def settings(self, dataset: str) -> dict[str, Any]:
         """What decides the outcome of a run besides its name; a budget decides only whether it ends."""
         data = _fingerprint(dataset, self.data_home)
-        return {"select": self.select, "inner": self.inner, "version": __version__, "data": data}
+        rows = self.rules.rows
+        return {
+            "select": self.select,
+            "inner": self.inner,
+            "rows": rows,
+            "version": __version__,
+            "data": data,
+        }
 
     def runs(self) -> list[Run]:
         """All runs, dataset by dataset and split by split."""
@@ -132,25 +141,26 @@ def _results(study: Study, runs: Sequence[Run]) -> Any:
 
 
 def _task(study: Study, run: Run) -> Finished:
-    x, y = _load(run.dataset, study.data_home)
-    split = (draw_inner_split if study.inner else draw_split)(y, run.split)
+    x, y, given = _load(run.dataset, study.data_home)
+    rules, number = study.rules, run.split
+    split = draw_inner_split(y, number) if study.inner else split_of(rules, y, number, given)
     result = execute(run, x, y, split, study.select, study.budget, study.device)
     if study.budget is not None:
         result["budget"] = study.budget
-    return run, result
+    return run, result | {"commit": commit(), "machine": machine(), "device": study.device}
 
 
 @lru_cache(maxsize=4)
-def _load(name: str, data_home: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs, and classes as codes from 0."""
+def _load(name: str, data_home: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Inputs, classes as codes from 0, and the partition of the rows that comes with them."""
     bunch = datasets.load(name, None if data_home is None else os.fspath(data_home))
-    return bunch.data, np.unique(bunch.target, return_inverse=True)[1]
+    return bunch.data, np.unique(bunch.target, return_inverse=True)[1], bunch.get("split")
 
 
 @lru_cache(maxsize=64)
 def _fingerprint(name: str, data_home: str | None) -> str:
     """A few digits that change with the data."""
     digest = hashlib.sha256()
-    for array in _load(name, data_home):
+    for array in _load(name, data_home)[:2]:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .models import OF_PAPER
 from .protocols import PROTOCOLS, Protocol
 from .published import METHODS as PUBLISHED_METHODS
 from .published import QUANTITIES as PUBLISHED_QUANTITIES
@@ -21,7 +22,16 @@ from .published_datasets import DATASETS as PUBLISHED_DATASETS
 from .runs import DONE
 from .study import Finished
 
-__all__ = ["REFERENCE", "Table", "against_reference", "as_csv", "as_markdown", "summarize", "tables_of"]
+__all__ = [
+    "REFERENCE",
+    "Table",
+    "against_reference",
+    "as_csv",
+    "as_markdown",
+    "median_run",
+    "summarize",
+    "tables_of",
+]
 
 #: The model that the others are compared with.
 REFERENCE = "HeMLGOP"
@@ -39,40 +49,65 @@ QUANTITIES = {
 #: Quantities that are fractions and shown in percent.
 _PERCENT = ("accuracy", "calibration")
 _COLUMNS = (
-    *("dataset", "split", "model", "status", "accuracy", "training_accuracy", "calibration", "parameters"),
-    *("flops", "seconds", "selection_seconds", "topology", "chosen", "message"),
+    *(
+        "commit",
+        "machine",
+        "device",
+        "command",
+        "protocol",
+        "select",
+        "dataset",
+        "split",
+        "seed",
+        "model",
+        "status",
+    ),
+    *("accuracy", "training_accuracy", "calibration", "parameters", "flops", "seconds"),
+    *("selection_seconds", "topology", "operators", "chosen", "message"),
 )
 
 
-def as_csv(results: Sequence[Finished]) -> str:
-    """One line for every run, also for those that did not finish."""
+def as_csv(results: Sequence[Finished], source: Mapping[str, str]) -> str:
+    """One line for every run, also for those that did not finish.
+
+    ``source`` has what is the same for all: command, protocol and select.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for run, result in results:
-        cells = {"dataset": run.dataset, "split": run.split, "model": run.model, **result}
+        cells = {**source, "dataset": run.dataset, "split": run.split, "model": run.model, **result}
+        cells["seed"] = run.split
+        cells["operators"] = " ".join(f"{b['set']}:{b['neurons']}" for b in result.get("operators", ()))
         writer.writerow(["" if cells.get(name) is None else cells[name] for name in _COLUMNS])
     return text.getvalue()
 
 
 def summarize(results: Sequence[Finished], summary: str) -> list[dict[str, Any]]:
-    """A row for each dataset and model: medians, or means with deviations, over the splits that finished."""
+    """A row for each dataset and model, of the splits that finished.
+
+    Of a median, all figures are those of one run, the one with the median accuracy (of two, the lower one);
+    of a mean, sizes and times are medians, since their means would be those of the largest network.
+    """
     rows = []
     for dataset, model in dict.fromkeys((run.dataset, run.model) for run, _ in results):
         group = [result for run, result in results if (run.dataset, run.model) == (dataset, model)]
         done = [result for result in group if result["status"] == DONE]
         row: dict[str, Any] = {"dataset": dataset, "model": model, "runs": len(group), "finished": len(done)}
-        middle: Callable[[list[float]], Any] = np.mean if summary == "mean" else np.median
+        chosen = done if summary == "mean" else median_run(done)
         for quantity in QUANTITIES:
-            values = [r[quantity] for r in done if r.get(quantity) is not None]
-            # Sizes and times are skewed; their means would be those of the largest network.
-            row[quantity] = (
-                float((middle if quantity == "accuracy" else np.median)(values)) if values else None
-            )
+            values = [r[quantity] for r in chosen if r.get(quantity) is not None]
+            middle: Callable[[list[float]], Any] = np.mean if quantity == "accuracy" else np.median
+            row[quantity] = float(middle(values)) if values else None
         accuracies = [result["accuracy"] for result in done]
         row["deviation"] = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None
         rows.append(row)
     return rows
+
+
+def median_run(done: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The run with the median accuracy, if there is one."""
+    return sorted(done, key=lambda result: float(result["accuracy"]))[(len(done) - 1) // 2 :][:1]
 
 
 @dataclass(frozen=True)
@@ -220,6 +255,12 @@ def _number(value: float, quantity: str) -> str:
 def _published(dataset: str, model: str, quantity: str) -> str | None:
     """The paper's figure, where it is of the same data."""
     names = [name for name, one in PUBLISHED_DATASETS.items() if one.local == dataset and one.comparable]
-    if not names or model not in PUBLISHED_METHODS or quantity not in PUBLISHED_QUANTITIES:
+    method = model.removesuffix(OF_PAPER)
+    if (
+        not names
+        or method == model
+        or method not in PUBLISHED_METHODS
+        or quantity not in PUBLISHED_QUANTITIES
+    ):
         return None
-    return printed(names[0], model, quantity)
+    return printed(names[0], method, quantity)

@@ -14,9 +14,11 @@ from opgrow.cli.bench import app as bench_app
 from opgrow.cli.compare import compare
 from opgrow.cli.demo import demo
 from opgrow.cli.errors import OneLineErrors
+from opgrow.cli.explain import explain
 from opgrow.cli.export import export
 from opgrow.cli.fit import fit
 from opgrow.cli.inspect import inspect
+from opgrow.cli.playground import playground
 from opgrow.cli.predict import evaluate, predict
 from opgrow.cli.report import report
 from opgrow.cli.serve import serve
@@ -57,9 +59,11 @@ app.command()(evaluate)
 app.command()(update)
 app.command()(compare)
 app.command()(inspect)
+app.command()(explain)
 app.command()(export)
 app.command()(report)
 app.command()(serve)
+app.command()(playground)
 app.add_typer(bench_app, name="bench")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opgrow.cli import options, peers, studies
+from opgrow.cli import operators, options, peers, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -77,7 +79,8 @@ def speed(
 
     if pop:
         raise ValueError("--pop is for the CPU: on a GPU, POP is always fitted, on scene15_gist512")
-    _show(measure_gpu(torch.device(chosen), data, repeats, quick), as_json)
+    name = torch.cuda.get_device_name(chosen)
+    _show(measure_gpu(torch.device(chosen), data, repeats, quick), as_json, name)
 
 
 @app.command()
@@ -188,6 +191,9 @@ def deploy(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions; medians are reported.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the models.")] = 0,
+    optimize: Annotated[
+        Literal["O1", "O2", "O3"], typer.Option(help="How far C that is timed is optimised.")
+    ] = "O2",
     as_json: options.TablesJson = False,
 ) -> None:
     """Time one prediction as C, in ONNX Runtime and in Python, beside other models as C, interleaved."""
@@ -200,22 +206,31 @@ def deploy(
 
     name = dataset or ("breast_cancer" if data is None else "pima")
     with tempfile.TemporaryDirectory() as folder:
-        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell)
+        deployment = measure_deployment(name, data, repeats, seed, Path(folder), tell, optimize)
     for line in deployment.skipped:
         typer.echo(f"left out: {line}", err=True)
     typer.echo(json.dumps(deployment.plain()) if as_json else deployment.markdown())
 
 
-def _show(measured: Iterable[Row | Measured], as_json: bool) -> None:
-    """Print each measurement as it comes, or all of them as JSON."""
+def _show(measured: Iterable[Row | Measured], as_json: bool, machine: str | None = None) -> None:
+    """Print each measurement as it comes, or all of them as JSON, with where they are from."""
+    from opgrow.bench import provenance
+
     measurements = []
     for row in measured:
         measurements.append(row.plain())
         if not as_json:
             typer.echo(row.text())
     if as_json:
-        typer.echo(json.dumps({"measurements": measurements}))
+        origin = {
+            "commit": provenance.commit(),
+            "machine": machine or provenance.machine(),
+            "command": f"opgrow {shlex.join(sys.argv[1:])}",
+        }
+        typer.echo(json.dumps(origin | {"measurements": measurements}))
 
 
 studies.add_commands(app)
 app.command()(peers.peers)
+app.command()(replication.readings)
+app.command()(operators.operators)

@@ -28,6 +28,8 @@ Format = StrEnum("Format", ["onnx", "c"])
 Weights = StrEnum("Weights", ["float32", "int16", "int8"])
 #: What C computes with.
 Arithmetic = StrEnum("Arithmetic", ["float", "integer"])
+#: Tools that take a folder with C.
+Package = StrEnum("Package", ["arduino", "platformio", "zephyr", "cmake", "micropython"])
 #: Types of an ONNX model's input.
 InputType = StrEnum("InputType", ["float32", "float64"])
 
@@ -64,6 +66,20 @@ def export(
         Arithmetic | None,
         typer.Option(help="integer is for processors without floating point. (c)"),
     ] = None,
+    package: Annotated[
+        Package | None,
+        typer.Option(help="Write a folder that this tool takes as it is, with a program to try it. (c)"),
+    ] = None,
+    fit_into: Annotated[
+        str | None,
+        typer.Option(
+            help="Limits such as flash=16k,ram=1k: the variant within them that agrees best is written. (c)"
+        ),
+    ] = None,
+    compiler: Annotated[
+        str | None,
+        typer.Option(help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p". (c)'),
+    ] = None,
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +105,7 @@ def export(
     from opgrow.common.atomic import check_writable
     from opgrow.estimators.files import read
 
-    to = _format_of(to, output)
+    to = Format.c if package is not None and to in (None, Format.c) else _format_of(to, output)
     written = _FORMATS[to]
     all_options = {
         "float16": float16 or None,
@@ -97,6 +113,9 @@ def export(
         "name": name,
         "weights": weights,
         "arithmetic": arithmetic,
+        "package": package,
+        "fit_into": fit_into,
+        "compiler": compiler,
         "calibration": calibration,
         "min_agreement": min_agreement,
     }
@@ -104,8 +123,9 @@ def export(
     strange = next((name for name in options if name not in written.options), None)
     if strange is not None:
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
-    target = model.with_suffix(written.suffix) if output is None else output
-    check_writable(target)
+    target = output or model.with_suffix(written.suffix if package is None else "")
+    if package is None:
+        check_writable(target)
     common.refuse_to_replace(model, target, "the model file")
     loaded = read(model)
     with common.notes():
@@ -148,7 +168,12 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_c
     from opgrow.export.c_size import c_size
 
-    check = export_c(model.estimator, output, features=common.feature_names(model), **options)
+    options = {**options, "features": common.feature_names(model)}
+    if "fit_into" in options or "compiler" in options:
+        return _write_fitting(model, output, options)
+    check = export_c(model.estimator, output, **options)
+    if "package" in options:
+        return _More({"package": options["package"], "check": asdict(check)}, (str(check),))
     header = output.with_suffix(".h")
     data: dict[str, Any] = {"header": str(header), "check": asdict(check), "size": None}
     lines = (f"header: {header}", str(check))
@@ -164,6 +189,17 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     return _More(data, (*lines, measured))
 
 
+def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
+    from opgrow.export.c_fitting import export_c_into, parse_limits
+
+    if "fit_into" not in options:
+        raise ValueError("--compiler measures for --fit-into, which is not given.")
+    if "weights" in options or "arithmetic" in options:
+        raise ValueError("--fit-into chooses --weights and --arithmetic itself.")
+    fitted = export_c_into(model.estimator, output, parse_limits(options.pop("fit_into")), **options)
+    return _More({"fitted": asdict(fitted)}, (str(fitted.check), f"chosen: {fitted}"))
+
+
 @dataclass(frozen=True)
 class _Written:
     suffix: str
@@ -174,12 +210,15 @@ class _Written:
 _MEASURING = ("calibration", "min_agreement")
 _FORMATS = {
     Format.onnx: _Written(".onnx", ("float16", "input_type", *_MEASURING), _write_onnx),
-    Format.c: _Written(".c", ("name", "weights", "arithmetic", *_MEASURING), _write_c),
+    Format.c: _Written(
+        ".c", ("name", "weights", "arithmetic", "package", "fit_into", "compiler", *_MEASURING), _write_c
+    ),
 }
 
 
 def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _More, as_json: bool) -> None:
-    size, network = output.stat().st_size, model.estimator.network_
+    files = [path for path in output.rglob("*") if path.is_file()] if output.is_dir() else [output]
+    size, network = sum(path.stat().st_size for path in files), model.estimator.network_
     if as_json:
         common.print_json(
             {

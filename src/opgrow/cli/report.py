@@ -30,12 +30,20 @@ def report(
     ] = None,
     header: options.Header = None,
     decimal: options.Decimal = None,
+    with_rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows/--no-rows",
+            help="Whether the page contains rows to pick from: of the table or, without one, of those that "
+            "the model keeps.",
+        ),
+    ] = True,
     as_json: options.ResultJson = False,
 ) -> None:
-    """Write a page on a model: what was grown, how it grew, how good it is and what it costs.
+    """Write a page on a model: what it computes, what was grown and how, how good it is and what it costs.
 
-    The page is one file that needs no network. A model file keeps no curves of tuning; 'opgrow fit --report'
-    shows them.
+    The network itself computes in the page, which is one file that needs nothing else. A model file keeps no
+    curves of tuning; 'opgrow fit --report' shows them.
     """
     from opgrow.common.atomic import check_writable
     from opgrow.estimators.files import read
@@ -67,6 +75,7 @@ def report(
         target=name,
         rows="rows" if data is None else f"rows of {data.name}",
         file_bytes=model.stat().st_size,
+        with_rows=with_rows,
     )
     if as_json:
         common.print_json(

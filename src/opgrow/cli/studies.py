@@ -29,8 +29,9 @@ _Datasets = Annotated[str, typer.Option(help="Names, separated by commas.")]
 _Models = Annotated[
     str,
     typer.Option(
-        help="Names, separated by commas; 'methods' or 'ablations' for a group. A method may have "
-        "parameters: 'HeMLGOP n_min=20 epochs=[5,5]'."
+        help="Names, separated by commas; 'paper' (the paper's methods and settings), 'ours' (the same "
+        "methods, our defaults), 'methods' or 'ablations' for a group. A method may have parameters: "
+        "'HeMLGOP n_min=20 epochs=[5,5]', or the paper's settings: 'HeMLGOP.paper'."
     ),
 ]
 _Out = Annotated[Path, typer.Option(help="Folder for the results; a study that was interrupted goes on.")]
@@ -43,7 +44,11 @@ _Select = Annotated[
     ),
 ]
 _Protocol = Annotated[
-    str, typer.Option(help="paper: 3 splits, medians; splits: 20 on small datasets, means.")
+    str,
+    typer.Option(
+        help="paper: 3 splits, medians; seeds: 3 seeds on one split; given: 3 seeds on the data's own "
+        "partition; splits: 20 on small datasets, means."
+    ),
 ]
 _Inner = Annotated[
     bool, typer.Option("--inner", help="Split the training rows again and leave the test rows alone.")
@@ -56,7 +61,7 @@ def add_commands(app: typer.Typer) -> None:
     """Add the studies to ``opgrow bench``."""
     app.command(
         "paper", help="Run the study of the HeMLGOP paper and put its published figures beside ours."
-    )(_study_command("methods", "results", "paper", "inner"))
+    )(_study_command("paper,ours", "results-paper", "paper", "inner"))
     app.command(
         "ablations",
         help="Change one thing of HeMLGOP at a time: draws, weights, tuning, blocks, heterogeneity.",
@@ -107,24 +112,43 @@ def _study_command(
 
 def _run(study: Study, as_json: bool) -> None:
     """Run a study, write its tables and its page, and print the tables."""
+    from opgrow.bench.figures import curves_csv
+    from opgrow.bench.models import OF_PAPER, split_name
     from opgrow.bench.page import page
+    from opgrow.bench.replication.paper_tables import paper_tables, rows_of
     from opgrow.bench.study import run_study
-    from opgrow.bench.tables import as_csv, as_markdown, summarize, tables_of
+    from opgrow.bench.tables import REFERENCE, as_csv, as_markdown, summarize, tables_of
     from opgrow.common.atomic import write_together
 
     study.check()
     results = run_study(study, _RunLines(len(study.runs())))
-    tables = as_markdown(tables_of(results, study.rules, study.inner))
+    command = _command(study)
+    source = {"command": command, "protocol": study.protocol, "select": study.select}
+    lines = as_csv(results, source)
+    shown_tables = tables_of(results, study.rules, study.inner)
+    if any(split_name(model)[1] for model in study.models):
+        first = paper_tables(rows_of(lines))
+        names = {table.name for table in first}
+        shown_tables = [*first, *(table for table in shown_tables if table.name not in names)]
+    tables = as_markdown(shown_tables)
     if study.select == "test":
         tables = f"**Optimistic: parameters were chosen on the test rows.**\n\n{tables}"
-    shown = page(study, results, f"opgrow {shlex.join(sys.argv[1:])}")
-    texts = {"results.csv": as_csv(results), "tables.md": tables, "index.html": shown}
+    shown = page(study, results, command)
+    of_paper = f"{REFERENCE}{OF_PAPER}"
+    curves = curves_csv(results, [of_paper if of_paper in study.models else REFERENCE])
+    texts = {"results.csv": lines, "curves.csv": curves, "tables.md": tables, "index.html": shown}
     write_together({study.out / name: text.encode() for name, text in texts.items()})
     if as_json:
         summary = summarize(results, study.rules.summary)
         typer.echo(json.dumps({"results": summary, "select": study.select, "inner": study.inner}))
     else:
         typer.echo(printable(tables))
+
+
+def _command(study: Study) -> str:
+    """The command as anybody can give it, with DIR for the folder of the data."""
+    words = ["DIR" if word == study.data_home else word for word in sys.argv[1:]]
+    return f"opgrow {shlex.join(words)}".replace(f"--data={study.data_home}", "--data=DIR")
 
 
 class _RunLines:

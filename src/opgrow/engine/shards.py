@@ -166,7 +166,7 @@ class ShardFunctions(Functions):
         nothing = Rows(x, frozen, target, np.empty(0, np.float32))
         c_state = _State(
             *(pointer(array) for array in (state.theta, state.first, state.second)),
-            *(state.step, state.skipped, 0.0, None),
+            *(state.step, state.skipped, 0.0, 0.0, None),
         )
         scratch = room(int(shape.plan[:, 4].max(initial=1)))
         call = self._bind("train_update", (_TRAINING, _STATE, POINTER, ctypes.c_double, POINTER), INTEGER)

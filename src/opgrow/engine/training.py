@@ -102,12 +102,16 @@ class Settings:
     dropout: float = 0.0
     input_dropout: float = 0.0
     max_norm: float = 0.0
+    #: Whether an epoch says which part of its rows it classifies rightly.
+    counts_right: bool = False
 
 
 @dataclass
 class State:
     """What an epoch goes on from: parameters, Adam's moments, steps taken, batches skipped.
 
+    ``loss`` and ``right`` are the mean loss and accuracy of the epoch's batches, as training sees them; the
+    accuracy only if the settings ask for it.
     ``moments`` (2, neurons) become the mean and variance of the features over the epoch's batches.
     """
 
@@ -117,6 +121,7 @@ class State:
     step: int = 0
     skipped: int = 0
     loss: float = float("nan")
+    right: float = float("nan")
     moments: np.ndarray = field(default_factory=lambda: np.empty((2, 0), np.float32))
 
     def __post_init__(self) -> None:
@@ -135,6 +140,7 @@ class _Training(ctypes.Structure):
         *((name, INTEGER) for name in ("loss", "largest_batch")),
         ("decay", POINTER),
         *((name, ctypes.c_float) for name in ("dropout", "input_dropout", "max_norm")),
+        ("counts_right", INTEGER),
     )
 
 
@@ -145,6 +151,7 @@ class _State(ctypes.Structure):
         *((name, POINTER) for name in ("theta", "first", "second")),
         *((name, INTEGER) for name in ("step", "skipped")),
         ("loss", ctypes.c_double),
+        ("right", ctypes.c_double),
         ("moments", POINTER),
     )
 
@@ -172,7 +179,7 @@ def structure(shape: Shape, rows: Rows, settings: Settings, largest_batch: int) 
         *(shape.head if shape.head[0] >= 0 else (-1, -1, -1)),
         *(code_of("loss", settings.loss, LOSSES), largest_batch),
         pointer(settings.decay),
-        *(settings.dropout, settings.input_dropout, settings.max_norm),
+        *(settings.dropout, settings.input_dropout, settings.max_norm, settings.counts_right),
     )
 
 
@@ -214,7 +221,7 @@ class TrainingFunctions(Functions):
         check_state(shape, state)
         c_state = _State(
             *(pointer(array) for array in (state.theta, state.first, state.second)),
-            *(state.step, state.skipped, 0.0, pointer(state.moments)),
+            *(state.step, state.skipped, 0.0, 0.0, pointer(state.moments)),
         )
         scratch = room(self._bind("train_room", (_TRAINING,), INTEGER)(c_training))
         return Epochs(rows, settings, state, bounds, c_training, c_state, scratch)
@@ -236,7 +243,8 @@ class TrainingFunctions(Functions):
         )
         places = pointer(order), pointer(epochs.bounds), len(epochs.bounds) - 1
         call(epochs.c_training, c_state, *places, float(rate), int(seed), pointer(epochs.scratch))
-        state.step, state.skipped, state.loss = c_state.step, c_state.skipped, c_state.loss
+        state.step, state.skipped = c_state.step, c_state.skipped
+        state.loss, state.right = c_state.loss, c_state.right
 
 
 def check_state(shape: Shape, state: State) -> None:

@@ -79,6 +79,9 @@ PARAMETERS = {
     "patience": """int or None
         Epochs without a better score after which a learning rate gives way to the next one; None never
         cuts the schedule short.""",
+    "keep_state": """{"best", "last"}
+        The state that a tuning ends with: that of the best score, its start included, or that of the last
+        epoch. "last" makes nothing of a lucky epoch on few held-out rows, and can make a network worse.""",
     "batch_size": """"auto" or int
         "auto" is the power of 2 below a 64th of the training rows, from 32 to 512; in
         `opgrow.distributed.fit` from 256 to 4,096.""",

@@ -46,6 +46,7 @@ class TuningParameters:
     learning_rates: str | Sequence[float] = (0.01, 0.001, 0.0001)
     epochs: Sequence[int] = (20, 40, 40)
     patience: int | None = 5
+    keep_state: str = "best"
     batch_size: int | str = "auto"
     dropout: float | Sequence[float] = 0.1
     input_dropout: float = 0.0

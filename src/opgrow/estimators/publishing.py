@@ -14,7 +14,7 @@ from .resources import Plan, plan_fit
 
 if TYPE_CHECKING:
     from ..export import ExportCheck
-    from ..report import Drawing
+    from ..report import Drawing, Explanation
 
 __all__ = ["PublishingEstimator"]
 
@@ -97,17 +97,23 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         name: str | None = None,
         calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
+        package: str | None = None,
     ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
         from ..export import export_c
 
         options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
-        return export_c(self, path, weights=weights, arithmetic=arithmetic, **options)
+        return export_c(self, path, weights=weights, arithmetic=arithmetic, package=package, **options)
 
     def report(
-        self, path: str | os.PathLike[str], X_test: ArrayLike | None = None, y_test: ArrayLike | None = None
+        self,
+        path: str | os.PathLike[str],
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        *,
+        with_rows: bool = True,
     ) -> None:
-        """Write a page on what was grown, how it grew, how good it is and what it costs.
+        """Write a page in which the network can be tried, and which says what was grown, how, and how good.
 
         Parameters
         ----------
@@ -115,10 +121,42 @@ class PublishingEstimator(PredictingEstimator[Settings]):
             The HTML file to write; it needs nothing else, and no network.
         X_test, y_test : rows that were not learned from, optional
             Without them, the page cannot say how good the model is.
+        with_rows : bool, default=True
+            Whether the page contains rows, to pick from and to compare with: up to 1,000 of the test rows or,
+            without any, those that the model keeps.
         """
         from ..report import write_report
 
-        write_report(self, path, X_test, y_test)
+        write_report(self, path, X_test, y_test, with_rows=with_rows)
+
+    def explain(self, X: Any, *, target: str | None = None, random_state: int = 0) -> Explanation:
+        """What the fitted network does: curves of its columns, its neurons, and why it says what it says.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+            Rows like those that the model is used for: averages are taken over some of them.
+        target : str, optional
+            What is predicted, for names and sentences.
+        random_state : int, default=0
+            Seed of the orders of columns, where these are a sample.
+
+        Returns
+        -------
+        opgrow.report.Explanation
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from opgrow import HeMLRNClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> clf = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
+        >>> clf.explain(X).row(0).prediction
+        '0'
+        """
+        from ..report import explain
+
+        return explain(self, X, target=target, random_state=random_state)
 
     def plot(self) -> Drawing:
         """A drawing of the fitted network: notebooks show it, and its ``save("network.svg")`` writes it."""

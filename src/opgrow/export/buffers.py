@@ -8,7 +8,7 @@ from .program import Program
 
 __all__ = ["CALL_DEPTH", "FRAME_BYTES", "at", "buffers", "route"]
 
-#: Functions that call each other at most, and a guess of what a call takes beside its arrays.
+#: Functions that call each other at most, and what a call takes beside its arrays; `make chips` checks it.
 CALL_DEPTH, FRAME_BYTES = 5, 64
 
 

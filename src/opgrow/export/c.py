@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..common.atomic import write_together
 from ..common.version import __version__
-from . import c_fixed_source, c_float, c_text
+from . import c_fixed_source, c_float, c_text, fixed_emulation
 from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
 from .c_header import header_source, labels_comment
+from .c_packages import PACKAGES, Contents, package_files
 from .c_table import table_text
 from .checks import check_exportable, check_single_precision
-from .folding import without_linear_features
+from .folding import without_linear_features, without_norms
 from .measuring import (
     MIN_AGREEMENT,
     Expected,
@@ -47,6 +50,7 @@ def export_c(
     calibration: Any = None,
     min_agreement: float = MIN_AGREEMENT,
     features: Sequence[str] | None = None,
+    package: str | None = None,
 ) -> ExportCheck:
     """Write a fitted estimator as a C99 source file, and a header with the same name beside it.
 
@@ -87,6 +91,9 @@ def export_c(
         0.9975. 0 writes in any case.
     features : sequence of str, optional
         Names of the inputs, for a comment; by default those of the data frame that was given to ``fit``.
+    package : {"arduino", "platformio", "zephyr", "cmake", "micropython"}, optional
+        Write a folder, ``path``, that this tool takes as it is, with a program that prints predictions of a
+        few calibration rows. Default: the two files alone.
 
     Returns
     -------
@@ -112,11 +119,15 @@ def export_c(
     if arithmetic not in ARITHMETICS:
         raise ValueError(f"arithmetic must be 'float' or 'integer', got {arithmetic!r}.")
     check_share("min_agreement", min_agreement)
-    source_path, prefix = _place(path, name)
+    if package is not None and package not in PACKAGES:
+        raise ValueError(f"package must be one of {', '.join(map(repr, PACKAGES))}, got {package!r}.")
+    source_path, prefix = _place(path, name) if package is None else _place_of_package(path, name)
     header_path = source_path.with_suffix(".h")
     form = "C with integer arithmetic" if arithmetic == "integer" else "C"
     check_single_precision(check_exportable(estimator, form))
     program = without_linear_features(program_of(estimator, features))
+    if arithmetic == "float" and weights == "float32":
+        program = without_norms(program)
     expected = expected_of(estimator, calibration)
     draft, check = _measured(program, weights, arithmetic, expected)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
@@ -134,8 +145,47 @@ def export_c(
     body += "" if table is None else table.source()
     facts = [*facts, f"{str(check)[0].upper()}{str(check)[1:]}."]
     top = c_text.comment(_description(draft.program, source_path.name, facts))
-    write_together({header_path: header.encode(), source_path: f"{top}\n{body}".encode()})
+    source = f"{top}\n{body}"
+    if package is None:
+        write_together({header_path: header.encode(), source_path: source.encode()})
+    else:
+        _write_package(package, Path(path).expanduser(), _contents(draft, expected, prefix, source, header))
     return check
+
+
+#: Rows that the program of a package predicts.
+_SHOWN_ROWS = 5
+
+
+def _contents(draft: Draft, expected: Expected | None, name: str, source: str, header: str) -> Contents:
+    """What a package is made of, with a few of the rows that the program was compared on."""
+    if expected is None:
+        raise ValueError("A package has a few rows to predict: pass calibration=X.")
+    chosen = np.unique(np.linspace(0, len(expected.rows) - 1, _SHOWN_ROWS).round().astype(int))
+    rows, scores = expected.rows[chosen], expected.scores[chosen]
+    fixed = draft.fixed if isinstance(draft, FixedDraft) else None
+    program = draft.program
+    return Contents(
+        name=name,
+        source=source,
+        header=header,
+        number="float" if fixed is None else "int32_t",
+        output_bits=0 if fixed is None else fixed.output_bits,
+        about=f"{program.estimator} {program.topology}, written by opgrow.",
+        rows=rows if fixed is None else fixed_emulation.as_inputs(fixed, rows),
+        expected=scores.argmax(axis=1) if expected.classification else scores,
+    )
+
+
+def _write_package(package: str, folder: Path, contents: Contents) -> None:
+    files: dict[str | os.PathLike[str], bytes] = {}
+    for place, text in package_files(package, contents).items():
+        files[folder / place] = text.encode()
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is not a folder that a package can be written to.")
+    for target in files:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+    write_together(files)
 
 
 def _measured(
@@ -178,6 +228,16 @@ def _place(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
     if name is None:
         return source, c_text.check_name(source.stem, "without name=..., the file name")
     return source, c_text.check_name(name, "name")
+
+
+def _place_of_package(path: str | os.PathLike[str], name: str | None) -> tuple[Path, str]:
+    """What the source file of a package is called, and the prefix of its names."""
+    folder = Path(path).expanduser()
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(folder.parent)!r}.")
+    origin = "without name=..., the folder's name" if name is None else "name"
+    prefix = c_text.check_name(folder.name if name is None else name, origin)
+    return Path(f"{prefix}.c"), prefix
 
 
 def _description(program: Program, file: str, facts: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ class FloatDraft:
 
     program: Program
     weights: str
-    how = "single precision emulated in numpy"
+    how = "single precision emulated in numpy, polynomials included"
 
     def features(self, rows: np.ndarray) -> np.ndarray:
         return float_emulation.features(self.program, rows, self.weights)

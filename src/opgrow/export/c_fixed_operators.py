@@ -17,16 +17,16 @@ from ..operators.kinds import stated
 from . import c_text as text
 from .c_operators import with_terms
 
-__all__ = ["TABLES", "fixed_operators", "is_exact", "pooled_call"]
+__all__ = ["ROOT_SLOPE", "ROOT_START", "TABLES", "fixed_operators", "is_exact", "pooled_call"]
 
 _ARITHMETIC = """\
-static int32_t saturated(int64_t v)
+static INLINE int32_t saturated(int64_t v)
 {
     return v > INT32_MAX ? INT32_MAX : v < -INT32_MAX ? -INT32_MAX : (int32_t)v;
 }
 
 /* v / 2^bits, rounded; bits may be negative. Right shifts of negative numbers must keep the sign. */
-static int32_t rescale(int64_t v, int bits)
+static INLINE int32_t rescale(int64_t v, int bits)
 {
     if (bits > 0) {
         return bits > 62 ? 0 : saturated((v + ((int64_t)1 << (bits - 1))) >> bits);
@@ -37,44 +37,58 @@ static int32_t rescale(int64_t v, int bits)
     return (int32_t)(v * ((int64_t)1 << -bits));
 }
 
-static int32_t within(int32_t v, int32_t limit)
+static INLINE int32_t within(int32_t v, int32_t limit)
 {
     return v > limit ? limit : v < -limit ? -limit : v;
 }
 """
 _LIMITED = """\
-static int32_t psi(int64_t v, int bits)
+/* within(rescale(v, bits), limit), without the saturation between them. */
+static INLINE int32_t limited(int64_t v, int bits, int32_t limit)
 {
-    return within(rescale(v, bits), PSI_MAX);
+    if (bits <= 0 || bits > 62) {
+        return within(rescale(v, bits), limit);
+    }
+    v = (v + ((int64_t)1 << (bits - 1))) >> bits;
+    return v > limit ? limit : v < -limit ? -limit : (int32_t)v;
+}
+"""
+_PSI = """\
+static INLINE int32_t psi(int64_t v, int bits)
+{
+    return limited(v, bits, PSI_MAX);
 }
 """
 _PAIR = """\
-static int32_t pair(int32_t first, int32_t second, int bits)
+static INLINE int32_t pair(int32_t first, int32_t second, int bits)
 {
-    return within(rescale((int64_t)first * second, bits), PAIR_MAX);
+    return limited((int64_t)first * second, bits, PAIR_MAX);
 }
 """
 _INTERPOLATED = """\
 /* Between the entries of a table: at / 2^shift entries from its beginning. */
-static int32_t interpolated(const uint16_t *table, uint32_t at, int shift)
+static INLINE int32_t interpolated(const uint16_t *table, uint32_t at, int shift)
 {
     const uint32_t i = at >> shift, rest = at & ((UINT32_C(1) << shift) - 1);
-    const uint32_t low = table[i], high = table[i + 1];
+    const uint32_t low = TABLE_AT(table + i), high = TABLE_AT(table + i + 1);
     return (int32_t)(low + (((high - low) * rest + (UINT32_C(1) << (shift - 1))) >> shift));
 }
 """
 _EXPONENTIAL = """\
 /* exp(t / 2^20) with the given fractional bits. */
-static int32_t exponential(int32_t t, int bits)
+static INLINE int32_t exponential(int32_t t, int bits)
 {
     const int64_t u = ((int64_t)t * 1512775) >> 20;
     const int32_t mantissa = 65536 + interpolated(EXP2, (uint32_t)(u & 0xFFFFF), 14);
-    return rescale(mantissa, 16 - bits - (int)(u >> 20));
+    /* Always to the right, so that nothing depends on the sign of t. */
+    int down = 46 - bits - (int)(u >> 20);
+    down = down > 62 ? 62 : down < 1 ? 1 : down;
+    return saturated((((int64_t)mantissa << 30) + ((int64_t)1 << (down - 1))) >> down);
 }
 """
 _SINE = """\
 /* sin of a phase in 2^-18 turns, with 16 fractional bits. */
-static int32_t sine(int32_t phase)
+static INLINE int32_t sine(int32_t phase)
 {
     const uint32_t turn = (uint32_t)phase & 0x3FFFF, half = turn & 0x1FFFF;
     const int32_t s = interpolated(SINE, half > 0x10000 ? 0x20000 - half : half, 10);
@@ -83,7 +97,7 @@ static int32_t sine(int32_t phase)
 """
 _LOGARITHM = """\
 /* log(1 + exp(-|z|)) of z with the given fractional bits. */
-static int32_t softplus(int32_t z, int bits)
+static INLINE int32_t softplus(int32_t z, int bits)
 {
     const int32_t e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 16);
     return rescale(interpolated(LOG1P, (uint32_t)e, 10), 16 - bits);
@@ -92,7 +106,8 @@ static int32_t softplus(int32_t z, int bits)
 
 #: What a function's text must contain for a helper to be needed; later helpers may call earlier ones.
 _HELPERS = {
-    "psi(": _LIMITED,
+    "limited(": _LIMITED,
+    "psi(": _PSI,
     "pair(": _PAIR,
     "interpolated(": _INTERPOLATED,
     "exponential(": _EXPONENTIAL,
@@ -100,6 +115,8 @@ _HELPERS = {
     "softplus(": _LOGARITHM,
 }
 
+#: 1 / sqrt(f) for f from 1 to 4 is about start - slope f, within 9 %; in units of 2^-16.
+ROOT_START, ROOT_SLOPE = 69796, 9961
 #: 64 steps, their end, and one beyond it that is read and multiplied by zero.
 _TABLE_ENTRIES = 66
 _TABLES: dict[str, tuple[str, Callable[[int], float]]] = {
@@ -155,12 +172,16 @@ def is_exact(operators: OperatorSet) -> bool:
 
 
 def _nodal(nodal: Nodal) -> str:
-    signature = f"static int32_t psi_{nodal.name}(int32_t y, int32_t w, int w_bits, int x_bits, int psi_bits)"
+    signature = (
+        f"static INLINE int32_t psi_{nodal.name}(int32_t y, int32_t w, int w_bits, int x_bits, int psi_bits)"
+    )
     return _function(signature, stated(nodal.fixed).c)
 
 
 def _activation(activation: Activation) -> str:
-    return _function(f"static int32_t f_{activation.name}(int32_t z, int bits)", stated(activation.fixed).c)
+    return _function(
+        f"static INLINE int32_t f_{activation.name}(int32_t z, int bits)", stated(activation.fixed).c
+    )
 
 
 def _function(signature: str, body: str) -> str:
@@ -170,16 +191,35 @@ def _function(signature: str, body: str) -> str:
 def _pool(operators: OperatorSet) -> str:
     """rho over the inputs of psi, with ``pooled_bits`` fractional bits."""
     pool, exact = stated(operators.pool_operator.fixed), stated(operators.nodal_operator.fixed).exact
-    term = f"psi_{operators.nodal}(x[{{i}}], w[{{i}}], w_bits, x_bits, psi_bits)"
+    term = f"psi_{operators.nodal}(x[{{i}}], WEIGHT_AT(w + {{i}}), w_bits, x_bits, psi_bits)"
     bits, formats = pool.bits, "int x_bits, int psi_bits, int pooled_bits"
     if exact is not None and is_exact(operators):
         term, bits, formats = exact.c, exact.bits, "int x_bits, int pooled_bits"
-    body = with_terms(pool.c, term).replace("BITS", bits)
+    body = with_terms(_SUM_OF_PAIRS if _fits_in_pairs(operators) else pool.c, term).replace("BITS", bits)
     formats += ", int pair_bits" if _multiplies_pairs(pool) else ""
     return (
         f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, const weight_t *w, int n, "
         f"int w_bits,\n    {formats})\n{{\n{body}}}\n"
     )
+
+
+#: Two products of 16-bit numbers fit into 32 bits, which are quicker than 64.
+_SUM_OF_PAIRS = """\
+int64_t total = 0;
+int i = 0;
+for (; i + 2 <= n; i += 2) {
+    total += PSI(i) + PSI(i + 1);
+}
+if (i < n) {
+    total += PSI(i);
+}
+return rescale(total, BITS - pooled_bits);
+"""
+
+
+def _fits_in_pairs(operators: OperatorSet) -> bool:
+    exact = stated(operators.nodal_operator.fixed).exact
+    return is_exact(operators) and exact is not None and exact.power == 1
 
 
 def _multiplies_pairs(pool: FixedPool) -> bool:
@@ -188,15 +228,15 @@ def _multiplies_pairs(pool: FixedPool) -> bool:
 
 def _table(name: str) -> str:
     return f"/* {_TABLES[name][0]}, with 16 fractional bits. */\n" + text.array(
-        f"uint16_t {name}[{_TABLE_ENTRIES}]", [TABLES[name]]
+        f"uint16_t {name}[{_TABLE_ENTRIES}] IN_FLASH", [TABLES[name]]
     )
 
 
 def pooled_call(operators: OperatorSet) -> str:
     """The call of a pool's function in a loop over neurons, for a block b and its neuron k."""
-    psi = "" if is_exact(operators) else "b->psi_bits, "
-    pair = ", b->pair_bits" if _multiplies_pairs(stated(operators.pool_operator.fixed)) else ""
+    psi = "" if is_exact(operators) else "b.psi_bits, "
+    pair = ", b.pair_bits" if _multiplies_pairs(stated(operators.pool_operator.fixed)) else ""
     return (
-        f"{operators.nodal}_{operators.pool}(x, w, b->n_inputs, k->weight_bits,\n"
-        f"            b->x_bits, {psi}b->pooled_bits{pair})"
+        f"{operators.nodal}_{operators.pool}(x, w, (int)b.n_inputs, neuron.weight_bits,\n"
+        f"            b.x_bits, {psi}b.pooled_bits{pair})"
     )

@@ -6,7 +6,8 @@ from ..operators.kinds import stated
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
-from .c_fixed_operators import fixed_operators, pooled_call
+from .c_fixed_operators import ROOT_SLOPE, ROOT_START, fixed_operators, pooled_call
+from .c_platform import INLINE, flash_macros, size_checks
 from .c_scores import ScoreText, public_functions
 from .program import Step
 
@@ -17,7 +18,7 @@ typedef {weight} weight_t;
 
 /* Sizes of a block of neurons, and the fractional bits of its numbers. */
 struct block {{
-    int32_t n_inputs, n_neurons;
+    int16_t n_inputs, n_neurons;
     int8_t x_bits, psi_bits, pair_bits, pooled_bits, out_bits;
 }};
 
@@ -50,19 +51,22 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
     operators = fixed_operators(
         (step.operators for step in steps), "\n".join([*functions, public]), fixed.digits
     )
-    units = [_ROOT] if fixed.bound is not None or any(step.unit for step in steps) else []
+    units = [_ROOT] if any(step.unit for step in steps) else []
     in_bounds = "" if fixed.bound is None else f" in units of its bound, with {BOUND_BITS} fractional bits,"
     parts = [
         f'#include "{header}"\n\n#include <stdint.h>\n',
+        INLINE,
+        flash_macros(f"{fixed.weights}_t", [("TABLE_AT", "uint16_t")], structures=True),
+        size_checks([f"{fixed.weights}_t", "int16_t", "int32_t"]),
         _STRUCTURES.format(weight=f"{fixed.weights}_t", bounded=in_bounds),
         operators,
         *units,
         *functions,
-        text.table(f"struct input inputs[{program.n_inputs}]", fixed.inputs),
+        text.table(f"struct input inputs[{program.n_inputs}] IN_FLASH", fixed.inputs),
         *(
             []
             if fixed.bound is None
-            else [_SQUASHED.format(bound=fixed.bound, one=f"UINT64_C(1) << {2 * BOUND_BITS}")]
+            else [_SQUASHED.format(bound=fixed.bound, bits=BOUND_BITS, start=ROOT_START, slope=ROOT_SLOPE)]
         ),
         *_arrays(fixed),
         *_limits(fixed),
@@ -83,9 +87,9 @@ def facts(fixed: FixedProgram) -> list[str]:
     return [
         f"Arithmetic: integers alone, weights stored as {fixed.weights}. The formats were found from "
         "calibration rows; what exceeds them saturates. The header tells the formats of inputs and scores.",
-        f"Constants: {constants} bytes without the tables of functions, which take 132 bytes each. "
-        f"Arrays on the stack: {arrays} bytes; with the frames of at most {CALL_DEPTH + 3} nested calls "
-        f"about {arrays + (CALL_DEPTH + 3) * FRAME_BYTES} bytes (an estimate).",
+        f"Constants: {constants} bytes, on AVR in flash, without the tables of functions, which take 132 "
+        f"bytes each. No static RAM. Stack: {arrays} bytes of arrays; with frames of calls at most "
+        f"{arrays + (CALL_DEPTH + 3) * FRAME_BYTES} bytes on AVR, Cortex-M and RISC-V.",
         "No allocation, no state, no recursion, no floating point. Compile with: cc -std=c99 -Os -c FILE.c",
     ]
 
@@ -101,33 +105,43 @@ def _function_name(step: Step, head: bool) -> str:
 
 
 _STEP = """\
-static void {function}(const struct block *b, const int16_t *x,
-    const weight_t *w, const struct neuron *k, {kind} *out)
+static void {function}(const struct block *block, const int16_t *x,
+    const weight_t *w, const struct neuron *neurons, {kind} *out)
 {{
-    for (int j = 0; j < b->n_neurons; j++, k++, w += b->n_inputs) {{
-        const int32_t pooled = {pooled};
-        const int32_t z = saturated((int64_t)pooled + k->bias);
-        const int32_t y = rescale((int64_t)f_{activation}(z, b->pooled_bits) * k->scale, k->scale_bits);
+    struct block b;
+    COPY(b, block);
+    for (int j = 0; j < b.n_neurons; j++, w += b.n_inputs) {{
+        struct neuron neuron;
+        int32_t z, y;
+        COPY(neuron, neurons + j);
+        z = {pooled};
+        z = saturated((int64_t)z + neuron.bias);
+        y = rescale((int64_t)f_{activation}(z, b.pooled_bits) * neuron.scale, neuron.scale_bits);
         out[j] = {store};
     }}
 }}
 """
 _UNIT = """\
-static void {function}(const struct block *b, const int16_t *x,
-    const weight_t *w, const struct neuron *k, int16_t *out)
+static void {function}(const struct block *block, const int16_t *x,
+    const weight_t *w, const struct neuron *neurons, int16_t *out)
 {{
+    struct block b;
     uint64_t squares = 0;
     int64_t norm;
-    for (int j = 0; j < b->n_neurons; j++, k++, w += b->n_inputs) {{
-        const int32_t pooled = {pooled};
+    COPY(b, block);
+    for (int j = 0; j < b.n_neurons; j++, w += b.n_inputs) {{
+        struct neuron neuron;
+        int32_t pooled;
+        COPY(neuron, neurons + j);
+        pooled = {pooled};
         out[j] = (int16_t)within(pooled, INT16_MAX);
         squares += (uint64_t)((int32_t)out[j] * out[j]);
     }}
     /* The norm with 8 fractional bits. */
     norm = squares > 0 ? (int64_t)root(squares << 16) : 256;
-    for (int j = 0; j < b->n_neurons; j++) {{
+    for (int j = 0; j < b.n_neurons; j++) {{
         const int32_t z = (int32_t)((int64_t)out[j] * (INT32_C(1) << 23) / norm);
-        out[j] = (int16_t)within(rescale(f_{activation}(z, 15), {after} - b->out_bits), INT16_MAX);
+        out[j] = (int16_t)within(rescale(f_{activation}(z, 15), {after} - b.out_bits), INT16_MAX);
     }}
 }}
 """
@@ -149,13 +163,32 @@ static uint32_t root(uint64_t square)
 
 
 _SQUASHED = """\
-/* u / sqrt(1 + u^2), times the bound: the network's input, however far away u is. */
-static int16_t squashed(int32_t u)
+/* u / sqrt(1 + u^2), times the bound: the network's input, however far away u is. The inverse root is found
+ * by three steps of Newton; products have 32 bits. */
+static INLINE int16_t squashed(int32_t u)
 {{
-    const int64_t size = u < 0 ? -(int64_t)u : u;
-    const int64_t length = (int64_t)root((uint64_t)(size * size) + ({one}));
-    const int32_t value = within((int32_t)((size * {bound} + length / 2) / length), INT16_MAX);
-    return (int16_t)(u < 0 ? -value : value);
+    const uint32_t size = u < 0 ? (uint32_t)-u : (uint32_t)u, one = UINT32_C(1) << {bits};
+    const uint32_t larger = size > one ? size : one;
+    uint32_t a, b, v, f, y = {start}, n;
+    int shift = {bits} - 14, wide;
+    while (larger >> shift > 32767) {{
+        shift++;
+    }}
+    a = (size + (UINT32_C(1) << (shift - 1))) >> shift;
+    b = (one + (UINT32_C(1) << (shift - 1))) >> shift;
+    v = a * a + b * b;
+    wide = v >> 30 ? 2 : 0;
+    f = v >> (14 + wide); /* from 1 to 4, with 14 fractional bits; y has 16 */
+    y -= ({slope} * f) >> 14;
+    for (int i = 0; i < 3; i++) {{
+        y = (y * ((196608 - ((((y * y) >> 16) * f) >> 14)) >> 1)) >> 16;
+        y = y > 65535 ? 65535 : y;
+    }}
+    n = (size + (UINT32_C(1) << (shift - 2))) >> (shift - 1);
+    n = n > 65535 ? 65535 : n;
+    n = (((n * y) >> (wide ? 16 : 15)) * {bound} + 32768) >> 16;
+    n = n > INT16_MAX ? INT16_MAX : n;
+    return (int16_t)(u < 0 ? -(int32_t)n : (int32_t)n);
 }}
 """
 
@@ -167,7 +200,7 @@ def _step_function(step: Step, head: bool) -> str:
     if step.unit:
         after = stated(operators.activation_operator.fixed).result_bits(15)
         return _UNIT.format(function=function, pooled=pooled, activation=operators.activation, after=after)
-    value = "saturated((int64_t)y + k->shift)"
+    value = "saturated((int64_t)y + neuron.shift)"
     store = value if head else f"(int16_t)within({value}, INT16_MAX)"
     return _STEP.format(
         function=function,
@@ -188,9 +221,13 @@ def _arrays(fixed: FixedProgram) -> list[str]:
     for place, step in _places(fixed):
         shape = (step.step.n_inputs, step.step.n_neurons)
         bits = (step.x_bits, step.psi_bits, step.pair_bits, step.pooled_bits, step.out_bits)
-        parts.append(f"static const struct block block_{place} = {{{', '.join(map(str, shape + bits))}}};\n")
-        parts.append(text.array(f"weight_t weights_{place}[{step.weight.size}]", step.weight))
-        parts.append(text.table(f"struct neuron neurons_{place}[{step.step.n_neurons}]", step.neurons))
+        parts.append(
+            f"static const struct block block_{place} IN_FLASH = {{{', '.join(map(str, shape + bits))}}};\n"
+        )
+        parts.append(text.array(f"weight_t weights_{place}[{step.weight.size}] IN_FLASH", step.weight))
+        parts.append(
+            text.table(f"struct neuron neurons_{place}[{step.step.n_neurons}] IN_FLASH", step.neurons)
+        )
     return parts
 
 
@@ -198,7 +235,7 @@ def _limits(fixed: FixedProgram) -> list[str]:
     if fixed.limits is None:
         return []
     structure = "/* Outputs stay between these. */\nstruct limits {\n    int32_t low, high;\n};\n"
-    return [structure, text.table(f"struct limits limits[{len(fixed.limits)}]", fixed.limits)]
+    return [structure, text.table(f"struct limits limits[{len(fixed.limits)}] IN_FLASH", fixed.limits)]
 
 
 def _outputs_function(fixed: FixedProgram) -> str:
@@ -206,13 +243,16 @@ def _outputs_function(fixed: FixedProgram) -> str:
     program = fixed.program
     lines = [f"int16_t {key}[{size}];" for key, size in buffers(program, True).items()]
     source = "b" if program.head_sees_input else "a"
-    standardised = "rescale(difference * inputs[i].scale, inputs[i].scale_bits)"
+    standardised = "rescale(difference * input.scale, input.scale_bits)"
     value = f"(int16_t)within(\n            {standardised}, INT16_MAX)"
     if fixed.bound is not None:
         value = f"squashed({standardised})"
     lines += [
         f"for (int i = 0; i < {program.n_inputs}; i++) {{",
-        "    const int64_t difference = (int64_t)x[i] - inputs[i].mean;",
+        "    struct input input;",
+        "    int64_t difference;",
+        "    COPY(input, inputs + i);",
+        "    difference = (int64_t)x[i] - input.mean;",
         f"    {source}[i] = {value};",
         "}",
     ]
@@ -224,8 +264,9 @@ def _outputs_function(fixed: FixedProgram) -> str:
     if fixed.limits is not None:
         lines += [
             f"for (int j = 0; j < {program.n_outputs}; j++) {{",
-            "    out[j] = out[j] < limits[j].low ? limits[j].low : out[j] > limits[j].high ? limits[j].high",
-            "        : out[j];",
+            "    struct limits limit;",
+            "    COPY(limit, limits + j);",
+            "    out[j] = out[j] < limit.low ? limit.low : out[j] > limit.high ? limit.high : out[j];",
             "}",
         ]
     body = "".join(f"    {line}\n" for line in lines)
@@ -237,10 +278,8 @@ def _call(step: Step, place: str, source: str, target: str, head: bool) -> str:
     return f"{name}(&block_{place}, {source}, weights_{place}, neurons_{place}, {target});"
 
 
-_DECLARATIONS = """\
-    int32_t largest;
-    int64_t total = 0;
-"""
+#: With more classes all probabilities may be small.
+_MANY_CLASSES = 256
 _SOFTMAX = """\
         out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
 """
@@ -252,12 +291,16 @@ _SHARE = """\
 
 
 def _public_functions(fixed: FixedProgram, name: str) -> str:
-    positive = _SHARE if fixed.program.loss == "mse" else _SOFTMAX
+    shares, bits = fixed.program.loss == "mse", fixed.head.out_bits
+    positive = _SHARE if shares else _SOFTMAX
+    # Outputs that are a 64th apart have different probabilities, unless there are many hundreds of classes.
+    apart = None if shares else f"(int64_t)out[best] - out[j] < {1 << max(bits - 6, 0)}"
     scores = ScoreText(
         "int32_t",
-        _DECLARATIONS,
-        positive.format(bits=fixed.head.out_bits - 20),  # to the 20 fractional bits of exponents
+        "int64_t",
+        positive.format(bits=bits - 20),  # to the 20 fractional bits of exponents
         "out[j] = (int32_t)((int64_t)out[j] * 65536 / total);",
+        apart if fixed.program.n_outputs <= _MANY_CLASSES else None,
     )
     return public_functions(fixed.program, name, scores)
 

@@ -1,7 +1,8 @@
 """The C source that computes in single precision, with weights as floats or as small integers.
 
-Weights are stored neuron by neuron, and each neuron's constants side by side: the unit of its integer
-weights, its bias, and the scale and shift of its batch norm, whichever of these it has.
+It calls no mathematical library, unless an operator that a user has registered does: exponentials, sines and
+the like are polynomials (`opgrow.operators.single_precision`). What reads tables does so by macros, which on
+AVR read flash.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from ..network.scaling import FARTHEST
-from ..operators import Activation
+from ..operators.single_precision import ERRORS
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
-from .c_operators import activated, operator_functions, pool_function
+from .c_float_steps import WEIGHTS, call, step_arrays, step_function
+from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
+from .c_platform import flash_macros, size_checks
 from .c_scores import ScoreText, public_functions
-from .program import Program, Step
+from .program import Program
 
-__all__ = ["facts", "float_source", "input_constants", "quantized"]
+__all__ = ["facts", "float_source", "input_constants", "input_factor"]
 
-#: C type and bytes of a weight.
-_WEIGHTS = {"float32": ("float", 4), "int16": ("int16_t", 2), "int8": ("int8_t", 1)}
 #: What the rest of a mean must come to, in units of the input's scale, to be worth a constant.
-MEAN_REST = 6e-8
+MEAN_REST = 5e-7
 
 
 def float_source(program: Program, name: str, header: str, weights: str) -> str:
@@ -30,20 +31,65 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
     kinds = {step.kind: step for step in program.steps}
     sets = [step.operators for step in program.steps]
     pools = {(operators.nodal, operators.pool): operators for operators in sets}
-    parts = [
-        f'#include "{header}"\n\n#include <math.h>\n' + ("#include <stdint.h>\n" if scaled else ""),
-        f"typedef {_WEIGHTS[weights][0]} weight_t;\n",
+    functions = [
         operator_functions(sets),
         *(pool_function(operators, scaled) for operators in pools.values()),
-        *(_step_function(step, scaled) for step in kinds.values()),
-        *_input_arrays(program),
-        *_squashing(program),
+        *(step_function(step, scaled) for step in kinds.values()),
+        *_inputs(program),
         *_limits(program),
-        *_step_arrays(program, weights),
+        *step_arrays(program, weights),
         _outputs_function(program, scaled),
         _public_functions(program, name),
     ]
-    return "\n".join(parts)
+    headers = "#include <float.h>\n" + ("#include <math.h>\n" if needs_math(sets) else "")
+    parts = [
+        f'#include "{header}"\n\n{headers}#include <stdint.h>\n',
+        _MACROS.format(lanes=LANES),
+        _GROUPS.format(group=GROUP) if scaled else "",
+        flash_macros(WEIGHTS[weights][0], [("FLOAT_AT", "float")]),
+        size_checks(["float", WEIGHTS[weights][0]]),
+        f"typedef {WEIGHTS[weights][0]} weight_t;\n",
+        called_functions("\n".join(functions)),
+        *functions,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+_MACROS = """\
+/* Neurons side by side. Without optimisation for size, loops over them become vector code. */
+#define LANES {lanes}
+#if defined(__GNUC__) && !defined(__OPTIMIZE_SIZE__)
+#define FAST 1
+#define INLINE inline __attribute__((always_inline))
+#else
+#define FAST 0
+#define INLINE inline
+#endif
+#if FAST && !defined(__clang__) && __GNUC__ >= 8
+#define EACH_LANE(k) _Pragma("GCC unroll 1") for (int k = 0; k < lanes; k++)
+#else
+#define EACH_LANE(k) for (int k = 0; k < lanes; k++)
+#endif
+
+/* What must be rounded to a float; volatile only where a compiler would not do so. */
+#if defined(__FAST_MATH__) || !defined(FLT_EVAL_METHOD) || FLT_EVAL_METHOD != 0
+#define ROUNDED volatile
+#else
+#define ROUNDED const
+#endif
+"""
+
+
+_GROUPS = """\
+#if FAST
+/* The weights of {group} inputs as floats, all of them at once. */
+#define READ_GROUP(v, w) \\
+    float v[{group} * LANES]; \\
+    for (int k = 0; k < {group} * lanes; k++) \\
+        v[k] = (float)WEIGHT_AT(w + k)
+#define GROUP_AT(v, at) v[at]
+#endif
+"""
 
 
 def facts(program: Program, weights: str) -> list[str]:
@@ -53,19 +99,24 @@ def facts(program: Program, weights: str) -> list[str]:
     constants += 8 * program.n_outputs * (program.output_low is not None)
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
-        constants += step.weight.size * _WEIGHTS[weights][1] + step.n_neurons * neuron
+        constants += step.weight.size * WEIGHTS[weights][1] + step.n_neurons * neuron
     arrays = 4 * (
         sum(buffers(program, program.changes_input).values())
         + program.n_outputs * (program.classes is not None)
     )
     stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
+    own = max(ERRORS.values())
+    library = ", link with -lm" if needs_math(step.operators for step in program.steps) else ""
     return [
-        f"Arithmetic: single-precision floats{stored}. A NaN among the inputs makes all scores NaN"
+        f"Arithmetic: single-precision floats{stored}. Exponentials, sines, logarithms and roots are "
+        f"polynomials and steps of Newton, with errors of at most {own:.1g} of the value, in sines of 1. "
+        "A NaN among the inputs makes all scores NaN"
         f"{', and the predicted class -1' if program.classes is not None else ''}.",
-        f"Constants: {constants} bytes. Arrays on the stack: {arrays} bytes; with the frames of at most "
-        f"{CALL_DEPTH} nested calls, those of <math.h> not counted, about "
-        f"{arrays + CALL_DEPTH * FRAME_BYTES} bytes (an estimate).",
-        "No allocation, no state, no recursion. Compile with: cc -std=c99 -Os -c FILE.c, link with -lm.",
+        f"Constants: {constants} bytes, on AVR in flash. No static RAM. Stack: {arrays} bytes of arrays; "
+        f"with frames of calls at most {arrays + CALL_DEPTH * FRAME_BYTES} bytes on AVR, Cortex-M and "
+        "RISC-V.",
+        f"No allocation, no state, no recursion. Compile with: cc -std=c99 -Os -c FILE.c{library}",
+        "With -O3 in place of -Os it is faster and larger.",
     ]
 
 
@@ -76,138 +127,99 @@ def input_constants(program: Program) -> dict[str, np.ndarray]:
     """Names and values of what standardises the input; none where nothing does."""
     if not program.standardizes:
         return {}
-    mean, scale = program.input_mean, program.input_scale
+    mean = program.input_mean
     constants = {"input_mean": mean.astype(np.float32)}
     rest = mean - constants["input_mean"].astype(np.float64)
     # A large mean with a small deviation needs more digits than a float has.
-    if (np.abs(rest) > MEAN_REST * scale).any():
+    if (np.abs(rest) > MEAN_REST * program.input_scale).any():
         constants["input_mean_rest"] = rest
-    return {**constants, "input_scale": scale}
+    return {**constants, "input_factor": input_factor(program)}
 
 
-def _input_arrays(program: Program) -> list[str]:
-    return [
-        text.array(f"float {name}[{program.n_inputs}]", [values.astype(np.float32)])
+def input_factor(program: Program) -> np.ndarray:
+    """What differences from the mean are multiplied by; the bound is part of it."""
+    bound = 1.0 if program.input_bound is None else program.input_bound
+    # Processors may take smaller numbers for 0, and 0 times infinity is no number.
+    return np.maximum(1 / (program.input_scale * bound), float(np.finfo(np.float32).tiny))
+
+
+def _inputs(program: Program) -> list[str]:
+    """The constants of the inputs, and the function that makes the network's input of raw values."""
+    if not program.changes_input:
+        return [_KNOWN.format(n=program.n_inputs)]
+    arrays = [
+        text.array(f"float {name}[{program.n_inputs}] IN_FLASH", [values.astype(np.float32)])
         for name, values in input_constants(program).items()
     ]
+    value = "x[i]"
+    if program.standardizes:
+        rest = " - FLOAT_AT(input_mean_rest + i)" if "input_mean_rest" in input_constants(program) else ""
+        difference = "x[i] - FLOAT_AT(input_mean + i)"
+        difference = f"({difference}){rest}" if rest else difference
+        value = f"({difference}) * FLOAT_AT(input_factor + i)"
+    squashed = []
+    if program.input_bound is not None:
+        if not program.standardizes:
+            value = f"x[i] / {text.floating(program.input_bound)}"
+        value = f"squashed({value})"
+        squashed = [_SQUASHED.format(bound=text.floating(program.input_bound), far=text.floating(FARTHEST))]
+    return [*arrays, *squashed, _STANDARDISED.format(n=program.n_inputs, value=value)]
 
 
-def _squashing(program: Program) -> list[str]:
-    if program.input_bound is None:
-        return []
-    return [_SQUASHED.format(bound=text.floating(program.input_bound), far=text.floating(FARTHEST))]
+_KNOWN = """\
+/* Whether no input is NaN. */
+static int known(const float *x)
+{{
+    int unknown = 0;
+    for (int i = 0; i < {n}; i++) {{
+        unknown |= x[i] != x[i];
+    }}
+    return !unknown;
+}}
+"""
+_SQUASHED = """\
+/* The network's input, which stays within {bound} however far away u, the standardised one, is. */
+static INLINE float squashed(float u)
+{{
+    u = within(u, {far});
+    return {bound} * u * inverse_root(1.0f + u * u);
+}}
+"""
+_STANDARDISED = """\
+static INLINE float standardised(const float *x, int i)
+{{
+    return {value};
+}}
+
+/* The network's inputs; returns whether no input is NaN. */
+static int read_inputs(const float *x, float *restrict out)
+{{
+    enum {{ lanes = LANES }};
+    int unknown[LANES] = {{0}}, i = 0;
+    for (; FAST && i + LANES <= {n}; i += LANES) {{
+        EACH_LANE(k) {{
+            unknown[k] |= x[i + k] != x[i + k];
+            out[i + k] = standardised(x, i + k);
+        }}
+    }}
+    for (; i < {n}; i++) {{
+        unknown[0] |= x[i] != x[i];
+        out[i] = standardised(x, i);
+    }}
+    EACH_LANE(k) {{
+        unknown[0] |= unknown[k];
+    }}
+    return !unknown[0];
+}}
+"""
 
 
 def _limits(program: Program) -> list[str]:
     return [
-        text.array(f"float {name}[{program.n_outputs}]", [values.astype(np.float32)])
+        text.array(f"float {name}[{program.n_outputs}] IN_FLASH", [values.astype(np.float32)])
         for name, values in (("output_low", program.output_low), ("output_high", program.output_high))
         if values is not None
     ]
-
-
-def _named_steps(program: Program) -> list[tuple[str, Step]]:
-    named = [
-        (f"{i}_{j}", step) for i, layer in enumerate(program.layers, 1) for j, step in enumerate(layer, 1)
-    ]
-    return [*named, ("head", program.head)]
-
-
-def _step_arrays(program: Program, weights: str) -> list[str]:
-    parts = []
-    for place, step in _named_steps(program):
-        values: np.ndarray = step.weight.astype(np.float32)
-        columns = []
-        if weights != "float32":
-            values, unit = quantized(step.weight, weights)
-            columns.append(unit)
-        columns += [c for c in (step.bias, step.scale, step.shift) if c is not None]
-        parts.append(text.array(f"weight_t weights_{place}[{values.size}]", values))
-        if columns:
-            table = np.stack(columns, axis=1).astype(np.float32)
-            parts.append(text.array(f"float constants_{place}[{table.size}]", table))
-    return parts
-
-
-def quantized(weight: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray]:
-    """Integers (n_neurons, n_inputs) and each neuron's unit: the largest weight takes the whole range."""
-    limit = np.iinfo(weights).max
-    unit = np.abs(weight).max(axis=1) / limit
-    unit = np.where(unit < np.finfo(np.float32).tiny, 1.0, unit).astype(np.float32).astype(np.float64)
-    return np.rint(weight / unit[:, None]).clip(-limit, limit).astype(weights), unit
-
-
-# --- functions ---
-
-
-def _function_name(step: Step) -> str:
-    """Such as gaussian_sum_tanh; what it has not got is part of the name."""
-    operators = step.operators
-    kind = {
-        (True, True): "",
-        (True, False): "_unscaled",
-        (False, True): "_unbiased",
-        (False, False): "_bare",
-    }[step.bias is not None, step.scale is not None]
-    name = f"{operators.nodal}_{operators.pool}_{operators.activation}"
-    return name + ("_unit" if step.unit else kind)
-
-
-def _step_function(step: Step, scaled: bool) -> str:
-    constants = _constant_names(step, scaled)
-    pooled = f"{step.operators.nodal}_{step.operators.pool}(x, w, n_inputs"
-    pooled += f", c[{constants.index('unit')}])" if scaled else ")"
-    table = ", const float *c" if constants else ""
-    head = (
-        f"static void {_function_name(step)}(const float *x, int n_inputs, int n_neurons,\n"
-        f"    const weight_t *w{table}, float *out)\n{{\n"
-    )
-    activation = step.operators.activation_operator
-    advance = ["w += n_inputs;"] + ([f"c += {len(constants)};"] if constants else [])
-    if step.unit:
-        return head + _unit_body(pooled, activation, advance)
-    z = pooled + (f" + c[{constants.index('bias')}]" if "bias" in constants else "")
-    value = activated(activation, z)
-    if "scale" in constants:
-        factor = f"({z})" if value == z else value
-        value = f"c[{constants.index('scale')}] * {factor} + c[{constants.index('shift')}]"
-    return head + _loop([f"out[j] = {value};", *advance]) + "}\n"
-
-
-def _constant_names(step: Step, scaled: bool) -> list[str]:
-    names = ["unit"] if scaled else []
-    names += ["bias"] if step.bias is not None else []
-    return names + (["scale", "shift"] if step.scale is not None else [])
-
-
-def _loop(lines: list[str]) -> str:
-    body = "".join(f"        {line}\n" for line in lines)
-    return f"    for (int j = 0; j < n_neurons; j++) {{\n{body}    }}\n"
-
-
-def _unit_body(pooled: str, activation: Activation, advance: list[str]) -> str:
-    """Pooled values divided by the largest and then by their norm, so that no square overflows."""
-    return (
-        "    float largest = 0.0f, squares = 0.0f;\n"
-        + _loop(
-            [
-                f"out[j] = {pooled};",
-                *advance,
-                "if (fabsf(out[j]) > largest) {",
-                "    largest = fabsf(out[j]);",
-                "}",
-            ]
-        )
-        + _loop(
-            [
-                "out[j] /= largest > 0.0f ? largest : 1.0f;",
-                "squares += out[j] * out[j];",
-            ]
-        )
-        + "    const float norm = squares > 0.0f ? sqrtf(squares) : 1.0f;\n"
-        + _loop([f"out[j] = {activated(activation, 'out[j] / norm')};"])
-        + "}\n"
-    )
 
 
 def _outputs_function(program: Program, scaled: bool) -> str:
@@ -216,18 +228,24 @@ def _outputs_function(program: Program, scaled: bool) -> str:
     source = "x"
     if program.head_sees_input or program.changes_input:
         source = "b" if program.head_sees_input else "a"
-        lines += _for_each("i", program.n_inputs, f"{source}[i] = {_network_input(program)};")
+    check = f"read_inputs(x, {source})" if program.changes_input else "known(x)"
+    # Not every pool reads every input.
+    unknown = _for_each("j", program.n_outputs, "out[j] = float_of(UINT32_C(0x7fc00000)); /* NaN */")
+    lines += [f"if (!{check}) {{", *(f"    {line}" for line in unknown), "    return;", "}"]
+    if program.head_sees_input and not program.changes_input:
+        lines += _for_each("i", program.n_inputs, "b[i] = x[i];")
     places, head_source = route(program, source)
     for number, layer in enumerate(program.layers):
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
-            lines.append(_call(step, f"{number + 1}_{j}", reads, writes, scaled))
-    lines.append(_call(program.head, "head", head_source, "out", scaled))
+            lines.append(call(step, f"{number + 1}_{j}", reads, writes, scaled))
+    lines.append(call(program.head, "head", head_source, "out", scaled))
     if program.output_low is not None:
-        clamped = "out[j] < output_low[j] ? output_low[j] : out[j] > output_high[j] ? output_high[j] : out[j]"
-        lines += _for_each("j", program.n_outputs, f"out[j] = {clamped};")
-    # Not every pool reads every input; a NaN is known by not being equal to itself.
-    spread = _for_each("j", program.n_outputs, "out[j] = x[i] != x[i] ? x[i] : out[j];")
-    lines += _for_each("i", program.n_inputs, *spread)
+        lines += _for_each(
+            "j",
+            program.n_outputs,
+            "const float low = FLOAT_AT(output_low + j), high = FLOAT_AT(output_high + j);",
+            "out[j] = out[j] < low ? low : out[j] > high ? high : out[j];",
+        )
     body = "".join(f"    {line}\n" for line in lines)
     return f"static void outputs(const float *x, float *out)\n{{\n{body}}}\n"
 
@@ -237,51 +255,30 @@ def _for_each(index: str, count: int, *body: str) -> list[str]:
     return [f"for (int {index} = 0; {index} < {count}; {index}++) {{", *inner, "}"]
 
 
-def _network_input(program: Program) -> str:
-    """The input i that the network sees, from x[i]."""
-    value = "x[i]"
-    if program.standardizes:
-        rest = " - input_mean_rest[i]" if "input_mean_rest" in input_constants(program) else ""
-        difference = f"((x[i] - input_mean[i]){rest})" if rest else "(x[i] - input_mean[i])"
-        value = f"{difference} / input_scale[i]"
-    return value if program.input_bound is None else f"squashed({value})"
-
-
-_SQUASHED = """\
-/* The network's input, which stays within {bound} however far away the standardised one is. */
-static float squashed(float z)
-{{
-    float u = z / {bound};
-    u = u < -{far} ? -{far} : u > {far} ? {far} : u;
-    return {bound} * u / sqrtf(1.0f + u * u);
-}}
-"""
-
-
-def _call(step: Step, place: str, source: str, target: str, scaled: bool) -> str:
-    table = f", constants_{place}" if _constant_names(step, scaled) else ""
-    sizes = f"{step.n_inputs}, {step.n_neurons}"
-    return f"{_function_name(step)}({source}, {sizes}, weights_{place}{table}, {target});"
-
-
-_DECLARATIONS = """\
-    float largest, total = 0.0f;
-"""
 _SOFTMAX = """\
-        out[j] = expf(out[j] - largest);
+        out[j] = exponential(out[j] - largest);
 """
 _SHARE = """\
         /* Positive outputs are shares; where there is none, a softmax keeps their order. */
-        out[j] = !(largest > 0.0f) ? expf(out[j] - largest) : out[j] < 0.0f ? 0.0f : out[j] / largest;
+        out[j] = !(largest > 0.0f) ? exponential(out[j] - largest) : out[j] < 0.0f ? 0.0f : out[j] / largest;
 """
 _UNKNOWN = """\
         if (out[j] != out[j]) {
             return -1; /* NaN */
         }
 """
+#: Differences of outputs that probabilities tell apart; an infinite output makes these NaN.
+_CLOSE = "(!(out[best] - out[j] > 1e-5f) || out[best] > 3.4e38f)"
 
 
 def _public_functions(program: Program, name: str) -> str:
-    positive = _SHARE if program.loss == "mse" else _SOFTMAX
-    scores = ScoreText("float", _DECLARATIONS, positive, "out[j] /= total;", _UNKNOWN)
+    shares = program.loss == "mse"
+    scores = ScoreText(
+        "float",
+        "float",
+        _SHARE if shares else _SOFTMAX,
+        "out[j] /= total;",
+        None if shares else _CLOSE,
+        _UNKNOWN,
+    )
     return public_functions(program, name, scores)

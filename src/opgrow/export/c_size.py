@@ -42,7 +42,9 @@ def find_compiler() -> str | None:
     return None
 
 
-def c_size(path: str | os.PathLike[str], compiler: str | None = None) -> CompiledSize | None:
+def c_size(
+    path: str | os.PathLike[str], compiler: str | None = None, flags: Sequence[str] = ()
+) -> CompiledSize | None:
     """Compile an exported file for size (``-Os``) and measure it; None if no C compiler is found.
 
     Parameters
@@ -50,13 +52,14 @@ def c_size(path: str | os.PathLike[str], compiler: str | None = None) -> Compile
     path : the ``.c`` file, with its header beside it
     compiler : str, optional
         Such as "arm-none-eabi-gcc"; by default what ``CC`` names, ``cc``, ``gcc`` or ``clang``.
+    flags : of the compiler, such as "-mmcu=atmega328p"
     """
     command = compiler or find_compiler()
     if command is None or _size_tool(command) is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "model.o"
-        code, constants = _compiled(command, made, "-fstack-usage", str(path))
+        code, constants = _compiled(command, made, *flags, "-fstack-usage", str(path))
         usage = made.with_suffix(".su")
         frames = _frames(usage.read_text()) if usage.exists() else None
     source = Path(path).read_text()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .c_fixed_operators import TABLES
+from .c_fixed_operators import ROOT_SLOPE, ROOT_START, TABLES
 
 __all__ = [
     "INT32_MAX",
@@ -20,6 +20,7 @@ __all__ = [
     "saturated",
     "sine",
     "softplus",
+    "squashed",
     "within",
 ]
 
@@ -60,6 +61,29 @@ def root(square: np.ndarray) -> np.ndarray:
     found = np.where(found * found > square, found - np.uint64(1), found)
     more = np.minimum(found + np.uint64(1), np.uint64(2**32 - 1))
     return np.where((more > found) & (more * more <= square), more, found).astype(np.int64)
+
+
+def squashed(u: np.ndarray, bits: int, bound: int) -> np.ndarray:
+    """u / sqrt(1 + u^2) times the bound, of numbers with so many fractional bits."""
+    size, one = np.abs(u).astype(np.uint64), np.uint64(1 << bits)
+    larger = np.maximum(size, one)
+    shift = np.full(np.shape(u), bits - 14, np.uint64)
+    while (far := larger >> shift > 32767).any():
+        shift = np.where(far, shift + np.uint64(1), shift)
+    rounding = np.uint64(1) << (shift - np.uint64(1))
+    a, b = (size + rounding) >> shift, (one + rounding) >> shift
+    v = a * a + b * b
+    wide = np.where(v >> np.uint64(30) > 0, np.uint64(2), np.uint64(0))
+    f = v >> (np.uint64(14) + wide)
+    y = np.uint64(ROOT_START) - ((np.uint64(ROOT_SLOPE) * f) >> np.uint64(14))
+    sixteen = np.uint64(16)
+    for _ in range(3):
+        rest = (np.uint64(196608) - ((((y * y) >> sixteen) * f) >> np.uint64(14))) >> np.uint64(1)
+        y = np.minimum((y * rest) >> sixteen, np.uint64(65535))
+    n = (size + (np.uint64(1) << (shift - np.uint64(2)))) >> (shift - np.uint64(1))
+    n = np.minimum(n, np.uint64(65535))
+    n = ((n * y) >> np.where(wide > 0, sixteen, np.uint64(15))) * np.uint64(bound) + np.uint64(32768)
+    return np.sign(u) * np.minimum(n >> sixteen, np.uint64(2**15 - 1)).astype(np.int64)
 
 
 def interpolated(name: str, at: np.ndarray, shift: int) -> np.ndarray:

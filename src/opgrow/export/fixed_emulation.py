@@ -10,9 +10,9 @@ import numpy as np
 
 from ..operators.kinds import stated
 from . import fixed_arithmetic
-from .c_fixed import FixedProgram, FixedStep
+from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
 from .c_fixed_operators import is_exact
-from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, within
+from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, squashed, within
 
 __all__ = ["as_inputs", "features", "head_outputs", "scores"]
 
@@ -71,10 +71,7 @@ def _network_input(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
     difference = (x - mean) * scale
     if fixed.bound is None:
         return within(rescale(difference, bits), INT16_MAX)
-    u = rescale(difference, bits)
-    # In units of the bound, with 20 fractional bits.
-    length = root((u * u).astype(np.uint64) + np.uint64(1 << 40))
-    return within(np.sign(u) * ((np.abs(u) * fixed.bound + (length >> 1)) // length), INT16_MAX)
+    return squashed(rescale(difference, bits), BOUND_BITS, fixed.bound)
 
 
 def _hidden(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:

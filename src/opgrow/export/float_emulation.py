@@ -1,7 +1,7 @@
 """What the float C of a program computes, in Python, in single precision.
 
-Additions and multiplications are done in the order of the C source and give the same numbers; exponentials,
-sines and the like are numpy's, whose last digit may differ from that of a C library.
+Additions and multiplications are done in the order of the C source, polynomials included, and give the same
+bits, unless a compiler fuses multiplications with additions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import numpy as np
 from ..network.scaling import FARTHEST
 from ..operators import Pool
 from ..operators.kinds import stated
-from .c_float import input_constants, quantized
+from ..operators.single_precision import exponential, inverse_root, within
+from .c_float import input_constants
+from .c_float_steps import quantized
+from .c_operators import GROUP, is_linear
 from .program import Program, Step
 
 __all__ = ["features", "head_outputs", "scores"]
@@ -46,10 +49,18 @@ def scores(program: Program, outputs: np.ndarray) -> np.ndarray:
         return outputs
     with np.errstate(all="ignore"):
         largest = outputs.max(axis=1, keepdims=True)
-        shares = np.exp(outputs - largest)
+        shares = exponential(outputs - largest)
         if program.loss == "mse":
             shares = np.where(largest > 0, np.maximum(outputs, _ZERO) / largest, shares)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return shares / _in_order(shares.T)[:, None]
+
+
+def _in_order(terms: np.ndarray) -> np.ndarray:
+    """Sums over the first axis, one term after the other."""
+    total = np.zeros(terms.shape[1:], np.float32)
+    for term in terms:
+        total += term
+    return total
 
 
 def _single(values: np.ndarray) -> np.ndarray:
@@ -61,32 +72,35 @@ def _network_input(program: Program, x: np.ndarray) -> np.ndarray:
     if constants:
         x = x - constants["input_mean"]
         x = x - constants["input_mean_rest"] if "input_mean_rest" in constants else x
-        x = x / constants["input_scale"]
+        x = x * constants["input_factor"]
     if program.input_bound is None:
         return x
-    bound, far = np.float32(program.input_bound), np.float32(FARTHEST)
-    u = np.clip(x / bound, -far, far)
-    return bound * u / np.sqrt(_ONE + u * u)
+    bound = np.float32(program.input_bound)
+    u = within(x if constants else x / bound, FARTHEST)
+    return bound * u * inverse_root(_ONE + u * u)
 
 
 def _outputs(step: Step, x: np.ndarray, weights: str) -> np.ndarray:
-    weight = _single(step.weight)
+    weight, factor = _single(step.weight), None
     if weights != "float32":
         values, unit = quantized(step.weight, weights)
-        weight = _single(unit)[:, None] * values.astype(np.float32)
+        weight, factor = values.astype(np.float32), _single(unit)
+        if not is_linear(step.operators):
+            weight, factor = factor[:, None] * weight, None
     rows = max(1, _CHUNK_ELEMENTS // weight.size)
     nodal, pool, activation = step.operators.operators
-    psi = stated(nodal.formula)
+    psi = stated(nodal.single or nodal.formula)
     parts = [
         _pooled(pool, psi(x[start : start + rows].T[:, :, None], weight.T[:, None, :]))
         for start in range(0, len(x), rows)
     ]
     z = np.concatenate(parts)
+    z = z if factor is None else factor * z
     if step.unit:
         largest = np.abs(z).max(axis=1, keepdims=True)
         z = z / np.where(largest > 0, largest, _ONE)
-        squares = np.square(z).sum(axis=1, keepdims=True)
-        z = z / np.where(squares > 0, np.sqrt(squares), _ONE)
+        squares = _in_order(np.square(z).T)[:, None]
+        z = z * np.where(squares > 0, inverse_root(np.where(squares > 0, squares, _ONE)), _ONE)
     if step.bias is not None:
         z = z + _single(step.bias)
     out = stated(activation.single or activation.formula)(z)
@@ -97,4 +111,24 @@ def _outputs(step: Step, x: np.ndarray, weights: str) -> np.ndarray:
 
 def _pooled(pool: Pool, psi: np.ndarray) -> np.ndarray:
     """rho of psi (n_inputs, n, n_neurons)."""
-    return stated(pool.formula)(np.moveaxis(psi, 0, 1)) if pool.single is None else pool.single(psi)
+    if pool.window is None:
+        return stated(pool.formula)(np.moveaxis(psi, 0, 1))
+    before = np.zeros((pool.window - 1, *psi.shape[1:]), np.float32)
+    seen = np.concatenate([before, psi])
+    terms = seen[: len(psi)]
+    for neighbour in range(1, pool.window):
+        terms = terms * seen[neighbour : neighbour + len(psi)]
+    grouped = len(terms) - len(terms) % GROUP
+    total = np.zeros(psi.shape[1:], np.float32)
+    for start in range(0, grouped, GROUP):
+        total += _sum_of_some(terms[start : start + GROUP])
+    for term in terms[grouped:]:
+        total += term
+    return total
+
+
+def _sum_of_some(terms: np.ndarray) -> np.ndarray:
+    some = terms[0].copy()
+    for term in terms[1:]:
+        some += term
+    return some

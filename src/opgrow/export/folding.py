@@ -14,7 +14,7 @@ import numpy as np
 from ..engine.wiring import Span
 from .program import LINEAR, Program, Step
 
-__all__ = ["without_linear_features"]
+__all__ = ["without_linear_features", "without_norms"]
 
 
 def without_linear_features(program: Program) -> Program:
@@ -58,3 +58,39 @@ def _composed(step: Step, matrix: np.ndarray, offset: np.ndarray) -> Step:
 
 def _n_weights(program: Program) -> int:
     return sum(step.weight.size for step in program.steps)
+
+
+def without_norms(program: Program) -> Program:
+    """A program whose linear readers have the scales and shifts of what they read in their weights.
+
+    That takes no room and no time, but weights of very different sizes are no good for small integers.
+    """
+    if program.keeps_layers:
+        return program
+    layers = [list(layer) for layer in program.layers]
+    head = program.head
+    for number, layer in enumerate(layers):
+        readers = layers[number + 1] if number + 1 < len(layers) else [head]
+        if not all(_is_affine(reader) for reader in readers):
+            continue
+        scale = np.concatenate([np.ones(s.n_neurons) if s.scale is None else s.scale for s in layer])
+        shift = np.concatenate([np.zeros(s.n_neurons) if s.shift is None else s.shift for s in layer])
+        folded = [_reading(reader, scale[reader.reads], shift[reader.reads]) for reader in readers]
+        layers[number] = [replace(step, scale=None, shift=None, mean=None) for step in layer]
+        if number + 1 < len(layers):
+            layers[number + 1] = folded
+        else:
+            head = folded[0]
+    return replace(program, layers=layers, head=head)
+
+
+def _is_affine(step: Step) -> bool:
+    return (step.operators.nodal, step.operators.pool) == ("multiplication", "sum") and not step.unit
+
+
+def _reading(step: Step, scale: np.ndarray, shift: np.ndarray) -> Step:
+    """A step that reads values before they are scaled and shifted."""
+    if (scale == 1).all() and not shift.any():
+        return step
+    bias = step.weight @ shift + (0 if step.bias is None else step.bias)
+    return replace(step, weight=step.weight * scale, bias=bias)

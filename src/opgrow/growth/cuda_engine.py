@@ -86,7 +86,8 @@ class CudaEngine:
     def trainer(
         self, candidates: Candidates, rows: DeviceRows, settings: TuningSettings, criterion: str
     ) -> Trainer:
-        if rows.team.alone and candidates.compilable and is_plain(settings):
+        counted = settings.epoch_score == "after"  # the kernels do not count what a batch gets right
+        if rows.team.alone and candidates.compilable and is_plain(settings) and counted:
             return DeviceTrainer(candidates, rows, settings, criterion)
         from ..training.reference import ReferenceTrainer
 

@@ -140,7 +140,8 @@ class NativeEngine:
     def trainer(
         self, candidates: Candidates, rows: Rows, settings: TuningSettings, criterion: str
     ) -> Trainer:
-        if not (candidates.compilable and is_plain(settings)):
+        counted = rows.team.alone or settings.epoch_score == "after"
+        if not (candidates.compilable and is_plain(settings) and counted):
             from ..training.reference import ReferenceTrainer
 
             return ReferenceTrainer(candidates, rows, settings, criterion)

@@ -25,7 +25,7 @@ from ..training.candidates import Candidates
 from ..training.draft import Draft
 from ..training.schedule import Epoch, Outcome
 from ..training.scores import Score, nothing_left
-from ..training.settings import TuningSettings
+from ..training.settings import TuningSettings, scored_apart
 from ..training.train import Training
 from .checkpoints import Journal
 from .engine import Engine, NativeEngine
@@ -247,6 +247,7 @@ class Growth(ABC):
     ) -> Training:
         """How candidates are trained on the first part; they are scored on the last."""
         criterion = self.settings.criterion
+        settings = settings if len(parts) == 1 else scored_apart(settings)
         trainer = self.engine.trainer(candidates, parts[0], settings, criterion)
         return Training(
             trainer, candidates, parts[0], parts[-1], settings, criterion, rng, exact, on_epoch, draft

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import single_precision as f32
 from .fixed_forms import Array, FixedActivation
 from .kinds import Activation
 from .shared import onnx_expm1
@@ -17,7 +18,15 @@ from .shared import onnx_expm1
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["ACTIVATIONS", "fixed_softplus", "onnx_softplus", "sigmoid", "softplus", "tensor_softplus"]
+__all__ = [
+    "ACTIVATIONS",
+    "fixed_softplus",
+    "onnx_softplus",
+    "sigmoid",
+    "single_softplus",
+    "softplus",
+    "tensor_softplus",
+]
 
 _ONE = 1 << 30
 
@@ -50,8 +59,11 @@ SIGMOID = Activation(
     code=0,
     formula=sigmoid,
     slopes=_sigmoid_slopes,
-    single=lambda x: np.float32(1) / (np.float32(1) + np.exp(-x)),
-    c="1.0f / (1.0f + expf(-x))",
+    single=lambda x: np.float32(1) / (np.float32(1) + f32.exponential(-x)),
+    c="1.0f / (1.0f + exponential(-x))",
+    js="1 / (1 + exp(-x))",
+    text="1 / (1 + exp(-({x})))",
+    latex=r"\frac{{1}}{{1 + e^{{-\left({x}\right)}}}}",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
@@ -70,6 +82,11 @@ def _fixed_tanh(arithmetic: Any, z: Array, bits: int) -> Array:
     return np.where(z < 0, -1, 1) * (((_ONE - e) << 30) // (_ONE + e))
 
 
+def _single_tanh(x: Array) -> Array:
+    e = f32.two_to_minus_1(f32.within(x * np.float32(2.88539008), 30.0))
+    return e / (e + np.float32(2))
+
+
 TANH = Activation(
     name="tanh",
     function=lambda x: x.tanh(),
@@ -77,7 +94,11 @@ TANH = Activation(
     code=1,
     formula=np.tanh,
     slopes=lambda x: 4 * _sigmoid_slopes(2 * x),
-    c="tanhf(x)",
+    single=_single_tanh,
+    c="hyperbolic_tangent(x)",
+    js="tanh(x)",
+    text="tanh({x})",
+    latex=r"\tanh\left({x}\right)",
     fixed=FixedActivation(
         """\
 const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
@@ -99,6 +120,9 @@ RELU = Activation(
     formula=lambda x: np.maximum(x, 0),
     slopes=lambda x: (x > 0).astype(x.dtype),
     c="x < 0.0f ? 0.0f : x",
+    js="x < 0 ? 0 : x",
+    text="maximum({x}, 0)",
+    latex=r"\max\left(0, {x}\right)",
     fixed=FixedActivation(
         "(void)bits;\nreturn z < 0 ? 0 : z;\n", lambda arithmetic, z, bits: np.maximum(z, 0)
     ),
@@ -110,6 +134,10 @@ RELU = Activation(
 
 def softplus(x: Array) -> Array:
     return np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def single_softplus(x: Array) -> Array:
+    return np.maximum(-x, np.float32(0)) + f32.log_of_1_plus(f32.exponential(-f32.size_of(x)))
 
 
 def tensor_softplus(x: Tensor) -> Tensor:
@@ -133,7 +161,11 @@ SOFTPLUS = Activation(
     code=3,
     formula=softplus,
     slopes=lambda x: -sigmoid(-x),
-    c="(x < 0.0f ? -x : 0.0f) + log1pf(expf(-fabsf(x)))",
+    single=lambda x: single_softplus(x),
+    c="softplus(x)",
+    js="(x < 0 ? -x : 0) + log1p(exp(-abs(x)))",
+    text="logaddexp(0, -({x}))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         "return saturated((int64_t)(z < 0 ? -z : 0) + softplus(z, bits));\n", fixed_softplus
     ),
@@ -152,7 +184,10 @@ INVERSE_ABSOLUTE = Activation(
     code=4,
     formula=lambda x: x / (1 + np.abs(x)),
     slopes=lambda x: 1 / np.square(1 + np.abs(x)),
-    c="x / (1.0f + fabsf(x))",
+    c="x / (1.0f + size_of(x))",
+    js="x / (1 + abs(x))",
+    text="{x} / (1 + abs({x}))",
+    latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
 const int64_t size = z < 0 ? -(int64_t)z : z;
@@ -180,6 +215,11 @@ def _fixed_elu(arithmetic: Any, z: Array, bits: int) -> Array:
     return np.where(z < 0, below - arithmetic.rescale(1, -bits), z)
 
 
+def _single_elu(x: Array) -> Array:
+    below = f32.two_to_minus_1(f32.within(x * np.float32(1.44269504), 60.0))
+    return np.where(x < 0, below, x)
+
+
 def _onnx_elu(graph: Any, x: str) -> str:
     below = onnx_expm1(graph, graph.add("Min", x, graph.constant(0)))
     return graph.add("Add", graph.add("Relu", x), below)
@@ -192,7 +232,11 @@ ELU = Activation(
     code=5,
     formula=lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     slopes=lambda x: np.where(x > 0, 1, np.exp(np.minimum(x, 0))),
-    c="x < 0.0f ? expm1f(x) : x",
+    single=_single_elu,
+    c="linear_above_0(x)",
+    js="x < 0 ? expm1(x) : x",
+    text="where({x} > 0, {x}, expm1(minimum({x}, 0)))",
+    latex=r"\max\left({x}, 0\right) + e^{{\min\left({x}, 0\right)}} - 1",
     fixed=FixedActivation(
         "return z < 0 ? exponential(rescale(z, bits - 20), bits) - rescale(1, -bits) : z;\n", _fixed_elu
     ),
@@ -208,6 +252,9 @@ IDENTITY = Activation(
     formula=lambda x: x,
     slopes=np.ones_like,
     c="x",
+    js="x",
+    text="{x}",
+    latex="{x}",
     fixed=FixedActivation("(void)bits;\nreturn z;\n", lambda arithmetic, z, bits: z),
     onnx=lambda graph, x: x,
 )

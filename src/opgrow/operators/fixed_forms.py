@@ -22,7 +22,7 @@ class ExactProducts:
 
     Attributes
     ----------
-    c : the product of weight w[{i}] and input x[{i}] in C
+    c : the product of weight WEIGHT_AT(w + {i}) and input x[{i}] in C
     bits : its fractional bits in C
     power : of the input
     """

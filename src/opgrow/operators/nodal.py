@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import single_precision as f32
 from .fixed_forms import Array, Bits, ExactProducts, FixedNodal
 from .kinds import Nodal, Separable
 from .shared import (
@@ -24,7 +25,10 @@ from .shared import (
     tensor_clamped,
 )
 
-__all__ = ["FIXED_BELL", "NODALS", "bell_slopes", "fixed_bell", "onnx_bell"]
+__all__ = ["FIXED_BELL", "LOG2_E", "NODALS", "bell_slopes", "fixed_bell", "onnx_bell"]
+
+#: Powers of two are what single precision takes: exp(x) = 2^(x log2(e)). Angles are half turns.
+LOG2_E, _INVERSE_PI = np.float32(1.44269504), np.float32(0.318309886)
 
 MULTIPLICATION = Nodal(
     name="multiplication",
@@ -34,11 +38,14 @@ MULTIPLICATION = Nodal(
     formula=lambda y, w: w * y,
     slopes=lambda y, w: (y, w),
     c="w * y",
+    js="w * y",
+    text="{w} * {y}",
+    latex=r"{w}\,{y}",
     fixed=FixedNodal(
         "return psi((int64_t)w * y, w_bits + x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * y, w_bits + x_bits - bits),
         digits=24,
-        exact=ExactProducts("(int32_t)w[{i}] * x[{i}]", "(w_bits + x_bits)", power=1),
+        exact=ExactProducts("(int32_t)WEIGHT_AT(w + {i}) * x[{i}]", "(w_bits + x_bits)", power=1),
     ),
     onnx=Separable(lambda graph, y: y, lambda w: w),
 )
@@ -63,9 +70,13 @@ EXPONENTIAL = Nodal(
     code=1,
     formula=lambda y, w: np.expm1(clamped(w * y)),
     slopes=_exponential_slopes,
-    c="expm1f(bounded(w * y))",
+    single=lambda y, w: f32.two_to_minus_1(f32.bounded2(w * (y * LOG2_E))),
+    c="two_to_minus_1(bounded2(w * (y * 1.44269504f)))",
+    js="expm1(bounded(w * y))",
+    text="expm1({clip}{w} * {y}{end})",
+    latex=r"\left(e^{{{w}\,{y}}} - 1\right)",
     fixed=FixedNodal(
-        "return psi(exponential(within(rescale((int64_t)w * y, w_bits + x_bits - 20), TEN), 16)\n"
+        "return psi(exponential(limited((int64_t)w * y, w_bits + x_bits - 20, TEN), 16)\n"
         "    - 65536, 16 - psi_bits);\n",
         _fixed_exponential,
         digits=16,
@@ -93,7 +104,11 @@ HARMONIC = Nodal(
     code=2,
     formula=lambda y, w: np.sin(w * y),
     slopes=_harmonic_slopes,
-    c="sinf(w * y)",
+    single=lambda y, w: f32.sine_of_half_turns(w * (y * _INVERSE_PI)),
+    c="sine_of_half_turns(w * (y * 0.318309886f))",
+    js="sin(w * y)",
+    text="sin({w} * {y})",
+    latex=r"\sin\left({w}\,{y}\right)",
     fixed=FixedNodal(
         "return psi(sine(rescale((int64_t)w * y * 341782638, w_bits + x_bits + 13)), 16 - psi_bits);\n",
         _fixed_harmonic,
@@ -110,11 +125,16 @@ QUADRATIC = Nodal(
     formula=lambda y, w: w * np.square(y),
     slopes=lambda y, w: (np.square(y), 2 * w * y),
     c="w * (y * y)",
+    js="w * fround(y * y)",
+    text="{w} * {y}**2",
+    latex=r"{w}\,{y}^2",
     fixed=FixedNodal(
         "return psi((int64_t)w * (y * y), w_bits + 2 * x_bits - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (w * (y * y), w_bits + 2 * x_bits - bits),
         digits=24,
-        exact=ExactProducts("(int64_t)w[{i}] * ((int32_t)x[{i}] * x[{i}])", "(w_bits + 2 * x_bits)", power=2),
+        exact=ExactProducts(
+            "(int64_t)WEIGHT_AT(w + {i}) * ((int32_t)x[{i}] * x[{i}])", "(w_bits + 2 * x_bits)", power=2
+        ),
     ),
     onnx=Separable(onnx_square, lambda w: w),
 )
@@ -122,7 +142,7 @@ QUADRATIC = Nodal(
 # The bell exp(-w y^2), with the exponent clamped, is a factor of the other operators.
 
 #: With 16 fractional bits, in C; {y} is the input.
-FIXED_BELL = "exponential(within(rescale(-(int64_t)w * ({y} * {y}), w_bits + 2 * x_bits - 20), TEN), 16)"
+FIXED_BELL = "exponential(limited(-(int64_t)w * ({y} * {y}), w_bits + 2 * x_bits - 20, TEN), 16)"
 
 
 def fixed_bell(arithmetic: Any, y: Array, w: Array, w_bits: Bits, x_bits: int) -> Array:
@@ -154,7 +174,11 @@ GAUSSIAN = Nodal(
     code=4,
     formula=lambda y, w: w * bounded_exp(-w * np.square(y)),
     slopes=_gaussian_slopes,
-    c="w * expf(bounded(-w * (y * y)))",
+    single=lambda y, w: w * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
+    c="w * two_to(bounded2(w * (y * y * -1.44269504f)))",
+    js="w * exp(bounded(-w * (y * y)))",
+    text="{w} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)w * {FIXED_BELL.format(y='y')},\n    w_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (
@@ -180,7 +204,11 @@ DOG = Nodal(
     code=5,
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(y)),
     slopes=_dog_slopes,
-    c="w * y * expf(bounded(-w * (y * y)))",
+    single=lambda y, w: w * y * f32.two_to(f32.bounded2(w * (y * y * -LOG2_E))),
+    c="w * y * two_to(bounded2(w * (y * y * -1.44269504f)))",
+    js="w * y * exp(bounded(-w * (y * y)))",
+    text="{w} * {y} * exp({clip}{minus_w} * {y}**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"return psi((int64_t)(w * y) * {FIXED_BELL.format(y='y')},\n    w_bits + x_bits + 16 - psi_bits);\n",
         lambda arithmetic, y, w, w_bits, x_bits, bits: (

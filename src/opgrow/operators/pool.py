@@ -12,17 +12,6 @@ from .kinds import Pool
 __all__ = ["POOLS"]
 
 
-def _added(terms: Array, part: int = 1) -> Array:
-    """Sums over the first axis in parts of so many terms, one term after the other."""
-    total = np.zeros(terms.shape[1:], np.float32)
-    for start in range(0, len(terms), part):
-        some = terms[start].copy()
-        for term in terms[start + 1 : start + part]:
-            some += term
-        total += some
-    return total
-
-
 SUM = Pool(
     name="sum",
     function=lambda z: z.sum(dim=1),
@@ -30,17 +19,14 @@ SUM = Pool(
     code=0,
     formula=lambda z: z.sum(axis=1),
     slopes=np.ones_like,
-    single=lambda z: _added(z, 16),
-    c="""\
-/* In parts of 16, whose sums lose fewer digits than one long sum. */
-float total = 0.0f;
-for (int i = 0; i < n;) {
-    const int end = n - i > 16 ? i + 16 : n;
-    float part = 0.0f;
-    for (; i < end; i++) {
-        part += PSI(i);
-    }
-    total += part;
+    js="""\
+// In parts of 64, rounded to single precision after each addition, as the engine has it.
+let total = 0;
+for (let i = 0; i < n;) {
+  const end = min(n, i + 64);
+  let part = 0;
+  for (; i < end; i++) part = fround(part + PSI(i));
+  total = fround(total + part);
 }
 return total;
 """,
@@ -72,13 +58,12 @@ CORRELATION1 = Pool(
     code=1,
     formula=lambda z: (z[:, :-1] * z[:, 1:]).sum(axis=1),
     slopes=_correlation1_slopes,
-    single=lambda z: _added(z[:-1] * z[1:]),
-    c="""\
-float total = 0.0f, before = PSI(0);
-for (int i = 1; i < n; i++) {
-    const float now = PSI(i);
-    total += before * now;
-    before = now;
+    js="""\
+let total = 0, before = PSI(0);
+for (let i = 1; i < n; i++) {
+  const now = PSI(i);
+  total += before * now;
+  before = now;
 }
 return total;
 """,
@@ -125,15 +110,13 @@ CORRELATION2 = Pool(
     code=2,
     formula=lambda z: (z[:, :-2] * z[:, 1:-1] * z[:, 2:]).sum(axis=1),
     slopes=_correlation2_slopes,
-    single=lambda z: _added(z[:-2] * z[1:-1] * z[2:]),
-    c="""\
-float total = 0.0f, first = PSI(0);
-float second = n > 1 ? PSI(1) : 0.0f;
-for (int i = 2; i < n; i++) {
-    const float third = PSI(i);
-    total += first * second * third;
-    first = second;
-    second = third;
+    js="""\
+let total = 0, first = PSI(0), second = n > 1 ? PSI(1) : 0;
+for (let i = 2; i < n; i++) {
+  const third = PSI(i);
+  total += first * second * third;
+  first = second;
+  second = third;
 }
 return total;
 """,
@@ -171,15 +154,10 @@ MAXIMUM = Pool(
     code=3,
     formula=lambda z: z.max(axis=1),
     slopes=_maximum_slopes,
-    single=lambda z: z.max(axis=0),
-    c="""\
-float largest = PSI(0);
-for (int i = 1; i < n; i++) {
-    const float now = PSI(i);
-    if (now > largest || now != now) {
-        largest = now;
-    }
-}
+    fold="psi > total || psi != psi ? psi : total",
+    js="""\
+let largest = PSI(0);
+for (let i = 1; i < n; i++) largest = max(largest, PSI(i));
 return largest;
 """,
     fixed=FixedPool(

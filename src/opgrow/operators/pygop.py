@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .activation import fixed_softplus, onnx_softplus, sigmoid, softplus, tensor_softplus
+from . import single_precision as f32
+from .activation import (
+    fixed_softplus,
+    onnx_softplus,
+    sigmoid,
+    single_softplus,
+    softplus,
+    tensor_softplus,
+)
 from .fixed_forms import Array, Bits, FixedActivation, FixedNodal
 from .kinds import Activation, Nodal, Separable
-from .nodal import FIXED_BELL, bell_slopes, fixed_bell, onnx_bell
+from .nodal import FIXED_BELL, LOG2_E, bell_slopes, fixed_bell, onnx_bell
 from .shared import (
     bounded_exp,
     clamped,
@@ -52,6 +60,9 @@ QUADRATIC = Nodal(
     formula=lambda y, w: np.square(w * clamped(y)),
     slopes=_quadratic_slopes,
     c="(w * bounded(y)) * (w * bounded(y))",
+    js="(w * bounded(y)) ** 2",
+    text="({w} * clip({y}, -10, 10))**2",
+    latex=r"\left({w}\,{y}\right)^2",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * c) * (w * c), 2 * (w_bits + x_bits) - psi_bits);\n",
         _fixed_quadratic,
@@ -84,7 +95,11 @@ DOG = Nodal(
     code=7,
     formula=lambda y, w: w * y * bounded_exp(-w * np.square(clamped(y))),
     slopes=_dog_slopes,
-    c="w * y * expf(bounded(-w * (bounded(y) * bounded(y))))",
+    single=lambda y, w: w * y * f32.two_to(f32.bounded2(w * (f32.bounded(y) * f32.bounded(y) * -LOG2_E))),
+    c="w * y * two_to(bounded2(w * (bounded(y) * bounded(y) * -1.44269504f)))",
+    js="w * y * exp(bounded(-w * bounded(y) ** 2))",
+    text="{w} * {y} * exp({clip}{minus_w} * clip({y}, -10, 10)**2{end})",
+    latex=r"{w}\,{y}\,e^{{{minus_w}\,{y}^2}}",
     fixed=FixedNodal(
         f"{_FIXED_CLAMPED}return psi((int64_t)(w * y) * {FIXED_BELL.format(y='c')},\n"
         "    w_bits + x_bits + 16 - psi_bits);\n",
@@ -101,7 +116,11 @@ SOFTPLUS = Activation(
     code=6,
     formula=lambda x: softplus(clamped(x)),
     slopes=lambda x: -sigmoid(-x) * passes_gradient(x),
-    c="(x < 0.0f ? -bounded(x) : 0.0f) + log1pf(expf(-fabsf(bounded(x))))",
+    single=lambda x: single_softplus(f32.bounded(x)),
+    c="softplus(bounded(x))",
+    js="(x < 0 ? -bounded(x) : 0) + log1p(exp(-abs(bounded(x))))",
+    text="logaddexp(0, -clip({x}, -10, 10))",
+    latex=r"\log\left(1 + e^{{-\left({x}\right)}}\right)",
     fixed=FixedActivation(
         """\
 const int32_t x = within(z, rescale(10, -bits));

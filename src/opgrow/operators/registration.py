@@ -48,7 +48,8 @@ def register_nodal(
     **facts
         What else is known of the operator, for exports; see `opgrow.operators.Nodal`. ``formula`` is psi in
         numpy and ``slopes`` its derivatives by the weight and by the input, both compared with ``function``
-        at once; ``c`` is a C expression, ``fixed`` the operator in integers and ``onnx`` a builder of nodes.
+        at once; ``c`` is a C expression, ``js`` one of JavaScript, ``text`` and ``latex`` write it in
+        formulas, ``fixed`` is the operator in integers and ``onnx`` a builder of nodes.
         An export that needs a fact which is missing names it.
 
     Examples
@@ -152,8 +153,13 @@ def _check_types(what: str, facts: dict[str, Any], kind: type[Any]) -> None:
     for fact, value in facts.items():
         if fact not in names:
             raise TypeError(f"{what} cannot state {fact!r}; facts are: {', '.join(names)}")
-        expected = {"c": str, "window": int, "fixed": _FIXED[kind]}.get(fact)
+        texts = dict.fromkeys(("c", "fold", "js", "text", "latex"), str)
+        expected = (texts | {"window": int, "fixed": _FIXED[kind]}).get(fact)
         right = callable(value) if expected is None else isinstance(value, expected)
+        if fact == "js" and right and re.search(r"</|<!--", value):
+            raise ValueError(
+                f"js of {what} must not contain '</' or '<!--', which could end the script of a page"
+            )
         if not right and not (fact == "onnx" and isinstance(value, Separable)):
             wanted = "a function" if expected is None else f"of type {expected.__name__}"
             raise TypeError(f"{fact} of {what} must be {wanted}, got {type(value).__name__}")

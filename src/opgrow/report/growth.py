@@ -16,7 +16,8 @@ from .html import details, figure, paragraph, table
 
 __all__ = ["growth_parts"]
 
-_SHOWN = 10  # candidates of a search
+#: Candidates of a search that are listed, and of each search of very many.
+_SHOWN, _FEW, _MANY = 10, 3, 30
 _ONLY_FIVE = f"A model that was loaded from a file knows the {N_CANDIDATES} best candidates of each search."
 
 
@@ -28,6 +29,7 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
     if not history:
         return [paragraph("There is no history of its growth.", "note")]
     networks = [list(steps) for _, steps in groupby(history, lambda step: step.member)]
+    listed = _SHOWN if sum(bool(step.candidates) for step in history) <= _MANY else _FEW
     better = "more" if history[0].score.higher_is_better else "less"
     parts = [
         paragraph(
@@ -36,10 +38,10 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
             "relative."
         ),
         *(paragraph(text, "note") for text in left_out(history)),
-        _score_chart(networks, criterion),
+        details("Score against size", [_score_chart(networks, criterion)]),
     ]
     if len(networks) == 1:
-        return [*parts, *_network_parts(networks[0], criterion, "")]
+        return [*parts, *_network_parts(networks[0], criterion, "", listed)]
     for steps in networks:
         number = steps[0].member
         name = f"network {number}"
@@ -47,7 +49,7 @@ def growth_parts(history: Sequence[GrowthStep], criterion: str, student: bool = 
             name += ", which learned from the others"
         accepted = [step for step in steps if step.accepted]
         score = f": score {short(accepted[-1].score.value)}" if accepted else ""
-        inner = _network_parts(steps, criterion, f"-{number}")
+        inner = _network_parts(steps, criterion, f"-{number}", listed)
         parts.append(details(f"{name}{score}, {len(steps)} steps", inner))
     return parts
 
@@ -69,12 +71,12 @@ def _worded(criterion: str) -> str:
     return {"brier": "Brier score"}.get(criterion, criterion)
 
 
-def _network_parts(steps: Sequence[GrowthStep], criterion: str, suffix: str) -> list[str]:
+def _network_parts(steps: Sequence[GrowthStep], criterion: str, suffix: str, listed: int) -> list[str]:
     rows = [step_cells(step) for step in steps]
     grown = table(
         f"growth{suffix}", STEP_COLUMNS, rows, words=(1, 2, 6), dimmed=[not step.accepted for step in steps]
     )
-    return [grown, *_curves(steps, criterion, suffix), *_searches(steps, suffix)]
+    return [grown, *_curves(steps, criterion, suffix), *_searches(steps, suffix, listed)]
 
 
 def _score_chart(networks: Sequence[Sequence[GrowthStep]], criterion: str) -> str:
@@ -164,7 +166,7 @@ def _curves(steps: Sequence[GrowthStep], criterion: str, suffix: str) -> list[st
 # --- candidates of searches ---
 
 
-def _searches(steps: Sequence[GrowthStep], suffix: str) -> list[str]:
+def _searches(steps: Sequence[GrowthStep], suffix: str, listed: int) -> list[str]:
     searched = [step for step in steps if step.candidates]
     if not searched:
         return [paragraph("No operator sets were searched: this method has given ones.", "note")]
@@ -174,17 +176,17 @@ def _searches(steps: Sequence[GrowthStep], suffix: str) -> list[str]:
     for number, step in enumerate(searched, 1):
         n = len(step.candidates)
         invalid = f", {step.invalid_candidates} invalid" if step.invalid_candidates else ""
-        shown = f", the best {_SHOWN} below" if n > _SHOWN else ""
+        shown = f", the best {listed} below" if n > listed else ""
         summary = f"{_place(step)}: {n} scored{invalid}{shown}"
-        parts.append(details(summary, [_candidates(step, f"candidates{suffix}-{number}")]))
+        parts.append(details(summary, [_candidates(step, f"candidates{suffix}-{number}", listed)]))
     return parts
 
 
-def _candidates(step: GrowthStep, name: str) -> str:
+def _candidates(step: GrowthStep, name: str, listed: int) -> str:
     paired = any(candidate.head_operators is not None for candidate in step.candidates)
     head = ["", "operators", *(["head"] if paired else []), "weight range", "ridge", "score", "loss", "taken"]
     rows, taken = [], False
-    for rank, candidate in enumerate(step.candidates[:_SHOWN], 1):
+    for rank, candidate in enumerate(step.candidates[:listed], 1):
         same = (candidate.operator_set, candidate.head_operators) == (step.operator_set, step.head_operators)
         rows.append(
             [

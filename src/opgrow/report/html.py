@@ -10,111 +10,46 @@ import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape as html_escape
+from pathlib import Path
 
 from ..network.drawing.svg import clean
 
 __all__ = ["cards", "details", "document", "escape", "figure", "paragraph", "section", "table"]
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { margin-bottom: 0.2rem; overflow-wrap: anywhere; }
-h2 { margin-top: 2.5rem; border-bottom: 1px solid #8884; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #8884; text-align: right; vertical-align: top; }
-td, th { white-space: pre; }
-th:first-child, td:first-child { text-align: left; }
-#settings td { white-space: pre-wrap; overflow-wrap: anywhere; }
-.no { opacity: 0.6; }
-.scroll { overflow: auto; max-height: 36rem; }
-.scroll thead { position: sticky; top: 0; background: Canvas; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
-figcaption, .note { font-size: 0.9rem; opacity: 0.8; }
-figure > svg { width: 100%; height: auto; max-width: 48rem; min-width: 28rem; }
-figure.narrow { max-width: 36rem; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; }
-.cards { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1rem 0; padding: 0; list-style: none; }
-.cards li { border: 1px solid #8884; border-radius: 0.5rem; padding: 0.5rem 1rem; min-width: 6rem; }
-.cards b { display: block; font-size: 1.35rem; font-weight: 600; }
-.cards span { font-size: 0.85rem; opacity: 0.8; }
-nav a { margin-right: 1.2rem; }
-pre { overflow-x: auto; font-size: 0.85rem; border: 1px solid #8884; border-radius: 0.5rem; padding: 0.8rem; }
-details { margin: 0.6rem 0; }
-summary { cursor: pointer; }
-.warning { border-left: 4px solid #d55e00; padding: 0.2rem 1rem; }
-.mark { cursor: default; }
-.mark.here { stroke: currentColor; stroke-width: 2; }
-#tip { position: fixed; z-index: 1; max-width: 22rem; padding: 0.4rem 0.7rem; border-radius: 0.4rem;
-  font-size: 0.85rem; line-height: 1.35; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;
-  background: CanvasText; color: Canvas; }
-"""
-
-# Titles of marks become one tooltip, at once and at the pointer; the browser's own would come second.
-_SCRIPT = """
-(() => {
-  const tip = document.getElementById("tip");
-  let here = null;
-  const words = (mark) => {
-    const title = mark.querySelector(":scope > title");
-    if (title) { mark.dataset.tip = title.textContent; title.remove(); }
-    return mark.dataset.tip;
-  };
-  const hide = () => {
-    if (here) here.classList.remove("here");
-    here = null; tip.hidden = true;
-  };
-  const show = (mark, x, y) => {
-    if (mark !== here) {
-      hide();
-      here = mark; mark.classList.add("here");
-      tip.textContent = words(mark); tip.hidden = false;
-    }
-    const box = tip.getBoundingClientRect();
-    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - box.width - 4)) + "px";
-    tip.style.top = (y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 18) + "px";
-  };
-  const at = (target) => {
-    const mark = target.closest ? target.closest("svg *") : null;
-    return mark && (mark.dataset.tip || mark.querySelector(":scope > title")) ? mark : null;
-  };
-  document.addEventListener("pointermove", (event) => {
-    const mark = at(event.target);
-    if (mark) show(mark, event.clientX, event.clientY); else hide();
-  });
-  document.addEventListener("pointerleave", hide);
-  document.addEventListener("scroll", hide, true);
-  for (const drawing of document.querySelectorAll("svg:has(.mark)")) {
-    const marks = [...drawing.querySelectorAll(".mark")];
-    drawing.tabIndex = 0;
-    drawing.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (event.key === "Escape") hide();
-      if (!step) return;
-      event.preventDefault();
-      const place = (marks.indexOf(here) + step + marks.length) % marks.length;
-      const box = marks[place].getBoundingClientRect();
-      show(marks[place], box.right, box.bottom);
-    });
-    drawing.addEventListener("blur", hide);
-  }
-})();
-"""
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 
 
-def document(title: str, parts: Iterable[str], *, tips: bool = False) -> str:
-    """A whole page; ``title`` is escaped, ``parts`` are HTML. With ``tips``, marks are explained at once."""
-    policy, end = "default-src 'none'; style-src 'unsafe-inline'", ""
-    if tips:
-        digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-        policy += f"; script-src 'sha256-{digest}'"
-        end = f'<div id="tip" role="status" hidden></div>\n<script>{_SCRIPT}</script>\n'
+def document(
+    title: str, parts: Iterable[str], *, script: str = "", data: str = "", talks: bool = False
+) -> str:
+    """A whole page.
+
+    Parameters
+    ----------
+    title : str
+        Is escaped.
+    parts : iterable of str
+        HTML.
+    script : str, optional
+        The one script that may run.
+    data : str, optional
+        JSON without markup, which the script reads.
+    talks : bool, default=False
+        Whether the script may talk to the server that the page is from, and show other pages of it.
+    """
+    policy, end = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'", ""
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'" + "; connect-src 'self'; frame-src 'self'" * talks
+        held = f'<script type="application/json" id="data">{data}</script>\n' if data else ""
+        end = f'<div id="tip" role="status" hidden></div>\n{held}<script>{script}</script>\n'
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n{end}</body>\n</html>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{end}</body>\n</html>\n"
     )
 
 
@@ -163,7 +98,7 @@ def table(
     """A table of plain text. The columns in ``words`` are set to the left, and rows can be ``dimmed``."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
-        left = ' style="text-align: left"'
+        left = " class=w"
         return "".join(
             f"<{tag}{left if i in words else ''}>{escape(text)}</{tag}>" for i, text in enumerate(row)
         )

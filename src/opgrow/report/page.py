@@ -22,16 +22,25 @@ from ..rows.preparation import as_array
 from .cost import cost_parts
 from .growth import growth_parts
 from .html import details, document, escape, paragraph, section, table
+from .live import (
+    Moving,
+    Rows,
+    block_parts,
+    computed_parts,
+    moving_sections,
+    navigation,
+    replay_parts,
+)
 from .predictions import class_parts, number_parts
 from .quality import ClassQuality, NumberQuality
 
-__all__ = ["draw_estimator", "page", "write_report"]
+__all__ = ["Report", "draw_estimator", "page", "write_report"]
 
 
 def write_report(
     estimator: Any, path: str | os.PathLike[str], X: Any = None, y: Any = None, **more: Any
 ) -> None:
-    """Write a report on a fitted estimator to one HTML file, which needs nothing else; see `page`.
+    """Write a report on a fitted estimator to one HTML file, which needs nothing else; see `Report`.
 
     Examples
     --------
@@ -44,24 +53,20 @@ def write_report(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> write_report(clf, path, X[1::2], y[1::2])
     >>> path.read_text().count("<section")
-    4
+    7
     """
     check_writable(path)
     check_suffix(path, ".html", "report")
     write_atomically(path, page(estimator, X, y, **more).encode())
 
 
-def page(
-    estimator: Any,
-    X: Any = None,
-    y: Any = None,
-    *,
-    feature_names: Sequence[str] | None = None,
-    target: str | None = None,
-    rows: str = "test rows",
-    file_bytes: int | None = None,
-) -> str:
-    """The report as HTML text; whatever comes from data is escaped.
+def page(estimator: Any, X: Any = None, y: Any = None, **about: Any) -> str:
+    """The report as HTML text; whatever comes from data is escaped. `Report` describes the parameters."""
+    return Report(estimator, X, y, **about).text()
+
+
+class Report:
+    """A report on a fitted estimator.
 
     Parameters
     ----------
@@ -76,33 +81,65 @@ def page(
         What the rows of X are.
     file_bytes : int, optional
         Size of the model file, where there is one.
+    with_rows : bool, default=True
+        Whether the page may contain rows: of X, or, without X, of those that the model keeps.
     """
-    network = _network(estimator)
-    x, quality = None, None
-    if (X is None) != (y is None):
-        one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
-        raise ValueError(
-            f"A report needs both X_test and y_test to say how good a model is: got {one} without {other}."
-        )
-    if X is not None:
-        quality = _quality(estimator, X, y)
-        x = estimator.network_rows(X)
-    outputs = _output_names(estimator, target)
-    drawing = draw_estimator(estimator, feature_names, target)
-    name = type(estimator).__name__
-    predicts = f" that predicts {target}" if target else ""
-    parts = [
-        f"<h1>{escape(name)}</h1>",
-        paragraph(f"A network of the topology {network.topology()}{predicts}{_verdict(quality, rows)}."),
-        '<nav><a href="#what-was-grown">What was grown</a> <a href="#how-it-grew">How it grew</a> '
-        '<a href="#how-good">How good it is</a> <a href="#what-it-costs">What it costs</a></nav>',
-        section("what-was-grown", "What was grown", _grown_parts(estimator, drawing)),
-        section("how-it-grew", "How it grew", _growth(estimator)),
-        section("how-good", "How good it is", _quality_parts(quality, outputs, rows)),
-        section("what-it-costs", "What it costs", cost_parts(estimator, x, file_bytes)),
-        paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
-    ]
-    return document(f"{name} {network.topology()}", parts, tips=True)
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        target: str | None = None,
+        rows: str = "test rows",
+        file_bytes: int | None = None,
+        with_rows: bool = True,
+    ) -> None:
+        self.estimator, self.network = estimator, _network(estimator)
+        self.feature_names, self.target, self.rows, self.file_bytes = feature_names, target, rows, file_bytes
+        if (X is None) != (y is None):
+            one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
+            wanted = "A report needs both X_test and y_test to say how good a model is"
+            raise ValueError(f"{wanted}: got {one} without {other}.")
+        self.quality: ClassQuality | NumberQuality | None = None
+        self.given = Rows(shown=with_rows)
+        if X is not None:
+            quality = self.quality = _quality(estimator, X, y)
+            truth = quality.codes if isinstance(quality, ClassQuality) else quality.values
+            self.given = Rows(X, estimator.network_rows(X), truth, with_rows)
+
+    def text(self) -> str:
+        """The page."""
+        estimator, network, target = self.estimator, self.network, self.target
+        outputs, inputs = _output_names(estimator, target), _input_names(estimator, self.feature_names)
+        moving = Moving.of(estimator, self.given, inputs, outputs, target)
+        grown = _grown_parts(estimator, draw_estimator(estimator, self.feature_names, target))
+        name, predicts = type(estimator).__name__, f" that predicts {target}" if target else ""
+        verdict = _verdict(self.quality, self.rows)
+        parts = [
+            f"<h1>{escape(name)}</h1>",
+            paragraph(f"A network of the topology {network.topology()}{predicts}{verdict}."),
+            navigation(moves=moving.reason is None),
+            *moving_sections(moving.reason),
+            section("what-it-computes", "What it computes", computed_parts(moving.data["explanation"])),
+            section("what-was-grown", "What was grown", block_parts(moving.reason) + grown),
+            section("how-it-grew", "How it grew", replay_parts(estimator) + _growth(estimator)),
+            section("how-good", "How good it is", _quality_parts(self.quality, outputs, self.rows)),
+            section(
+                "what-it-costs", "What it costs", cost_parts(estimator, self.given.matrix, self.file_bytes)
+            ),
+            paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
+        ]
+        return document(f"{name} {network.topology()}", parts, script=moving.script, data=moving.json())
+
+
+def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[str]:
+    names = estimator.input_names if feature_names is None else feature_names
+    if names is None:
+        return [f"x{i}" for i in range(estimator.network_.n_inputs)]
+    return [str(name) for name in names]
 
 
 def _network(estimator: Any) -> Any:
@@ -158,8 +195,8 @@ def _grown_parts(estimator: Any, drawing: Drawing) -> list[str]:
         paragraph(
             f"{counted(n_neurons, 'hidden neuron')} in {counted(n_blocks, 'block')} and "
             f"{counted(len(network.layers), 'layer')}; {network.n_parameters():,} parameters. Each dot is a "
-            "neuron, in the colour of its operator set (nodal / pool / activation): hover over it to see "
-            "more, or use the arrow keys."
+            "neuron, in the colour of its operator set (nodal / pool / activation), and the larger, the more "
+            "weight it has in what follows: hover over it to see more, or use the arrow keys."
         ),
         f'<figure id="network">{drawing.svg}</figure>',
     ]

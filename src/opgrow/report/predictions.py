@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..network.drawing.svg import counted
 from .charts import Point, scatter
 from .html import cards, figure, paragraph, table
 from .matrix import confusion_matrix
@@ -17,6 +18,8 @@ _MANY_CLASSES = 12  # from here on, the most frequent mistakes are listed
 _MISTAKES = 10
 _POINTS = 1000
 _TARGETS = 6
+#: A row is far off beyond so many times the distance of these quantiles from the median.
+_QUANTILES, _FAR = (0.02, 0.5, 0.98), 3.0
 
 
 def class_parts(quality: ClassQuality, labels: Sequence[str]) -> list[str]:
@@ -46,8 +49,7 @@ def class_parts(quality: ClassQuality, labels: Sequence[str]) -> list[str]:
             "How often predictions are right, against how sure they are; larger dots stand for more rows. "
             "Below the line, the model is too sure.",
         ),
-        "</div>",
-        *_mistakes(quality, labels),
+        "<div>",
         "<h3>Classes</h3>",
         table(
             "classes",
@@ -59,6 +61,9 @@ def class_parts(quality: ClassQuality, labels: Sequence[str]) -> list[str]:
                 )
             ],
         ),
+        "</div>",
+        "</div>",
+        *_mistakes(quality, labels),
     ]
 
 
@@ -106,21 +111,37 @@ def number_parts(quality: NumberQuality, targets: Sequence[str]) -> list[str]:
         parts.append(table("targets", ("target", "R2", "RMSE", "MAE"), rows))
     parts.append('<div class="pair">')
     for i, name in enumerate(targets[:_TARGETS]):
-        caption = f"{name}: predicted against true values; on the line they are equal."
-        if n_rows > _POINTS:
-            caption += f" {_POINTS:,} of {n_rows:,} rows are drawn."
-        parts.append(figure(f"scatter-{i + 1}", _scatter(quality, i), caption))
+        chart, words = _scatter(quality, i)
+        caption = f"{name}: predicted against true values; on the line they are equal. {words}"
+        parts.append(figure(f"scatter-{i + 1}", chart, caption.strip()))
     parts.append("</div>")
     if len(targets) > _TARGETS:
         parts.append(paragraph(f"Charts of the first {_TARGETS} of {len(targets)} targets.", "note"))
     return parts
 
 
-def _scatter(quality: NumberQuality, target: int) -> str:
-    n_rows = len(quality.values)
-    rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _POINTS)).round().astype(int))
-    points = [Point(quality.values[i, target], quality.predicted[i, target], f"row {i}", "", 3) for i in rows]
-    return scatter(points, "true", "predicted", diagonal=True)
+def _scatter(quality: NumberQuality, target: int) -> tuple[str, str]:
+    """The chart of a target, and what its caption has to say about it.
+
+    A few rows that lie far from all others are left out: they would press the others together.
+    """
+    true, predicted = quality.values[:, target], quality.predicted[:, target]
+    both = np.concatenate([true, predicted])
+    low, middle, high = np.quantile(both, _QUANTILES)
+    reach = _FAR * np.array([low - middle, high - middle])
+    near = ((both >= middle + reach[0]) & (both <= middle + reach[1])).reshape(2, -1).all(axis=0)
+    if not near.any():
+        near[:] = True
+    there = np.flatnonzero(near)
+    rows = there[np.unique(np.linspace(0, len(there) - 1, min(len(there), _POINTS)).round().astype(int))]
+    points = [Point(true[i], predicted[i], f"row {i}", "", 3) for i in rows]
+    words = []
+    if len(there) > _POINTS:
+        words.append(f"{_POINTS:,} of {len(true):,} rows are drawn.")
+    far = len(true) - len(there)
+    if far:
+        words.append(f"{counted(far, 'row')} far off {'is' if far == 1 else 'are'} not drawn.")
+    return scatter(points, "true", "predicted", diagonal=True), " ".join(words)
 
 
 def _percent(share: float) -> str:

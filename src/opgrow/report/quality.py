@@ -53,6 +53,7 @@ class ClassQuality:
     confusion : counts (true, predicted)
     precision, recall, f1, support : for each class; 0 where nothing was predicted or nothing is there
     bins : of `scores.reliability`
+    codes : of the true classes
     """
 
     scores: dict[str, float]
@@ -62,6 +63,7 @@ class ClassQuality:
     f1: np.ndarray
     support: np.ndarray
     bins: tuple[np.ndarray, np.ndarray, np.ndarray]
+    codes: np.ndarray
 
     @classmethod
     def of(cls, codes: np.ndarray, probabilities: np.ndarray, predicted: np.ndarray) -> ClassQuality:
@@ -83,6 +85,7 @@ class ClassQuality:
             2 * hits / np.maximum(guesses + support, 1),
             support,
             reliability(confidence, right),
+            codes,
         )
 
 

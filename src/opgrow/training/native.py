@@ -26,7 +26,8 @@ def engine_settings(shape: Shape, settings: TuningSettings, dropout: float) -> t
     """What the engine does in a step; for settings that `is_plain` accepts."""
     assert isinstance(settings.loss, str)
     decay, max_norm = shape.decay(settings.weight_decay), settings.max_norm or 0.0
-    return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm)
+    during = settings.epoch_score == "during"
+    return training.Settings(settings.loss, decay, dropout, settings.input_dropout, max_norm, during)
 
 
 class NativeTrainer:
@@ -50,15 +51,18 @@ class NativeTrainer:
         #: Candidates that statistics and scores are taken of: all of them until some have come to rest.
         self.active = np.arange(len(self.theta))
         self._best = self.theta.copy()
+        self._right = np.zeros(len(self.theta))
         self._prepared: WeakKeyDictionary[training.Rows, list[Evaluation]] = WeakKeyDictionary()
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         self.active = np.flatnonzero(rates)
         losses, n_batches = np.zeros(len(rates)), 0
+        self._right[:] = 0.0
         for state in self.states:
             state.skipped = 0
         for window in self.windows(rng):
             n_batches += self._train(window, rates, rng, losses)
+        self._right /= n_batches
         return losses / n_batches, np.array([state.skipped for state in self.states])
 
     def _train(self, window: Window, rates: np.ndarray, rng: np.random.Generator, losses: np.ndarray) -> int:
@@ -70,6 +74,7 @@ class NativeTrainer:
         train = native().train_epoch
         list(self._spread([partial(train, epochs[k], order, float(rates[k]), seed) for k in active]))
         losses[active] += [count * self.states[k].loss for k in active]
+        self._right[active] += [count * self.states[k].right for k in active]
         return count
 
     def _prepare(self, rows: training.Rows) -> list[training.Epochs]:
@@ -120,6 +125,11 @@ class NativeTrainer:
 
         run_all([partial(some, first) for first in range(n_workers)], n_workers)
         return results
+
+    def batch_accuracy(self) -> np.ndarray:
+        accuracy = np.full(len(self.states), np.nan)
+        accuracy[self.active] = self._right[self.active]
+        return accuracy
 
     def batch_moments(self) -> np.ndarray:
         return np.stack([state.moments for state in self.states], axis=1)

@@ -66,6 +66,7 @@ class ReferenceTrainer:
         self.theta = torch.from_numpy(candidates.theta.copy()).to(self.device)
         self._best = self.theta.clone()
         self._moments = np.zeros((2, *self.theta.shape), np.float32)
+        self._accuracy = np.zeros(len(self.theta))
         self.update: Adam | UsersOptimizer
         kind = UsersOptimizer if callable(settings.optimizer) else Adam
         self.update = kind(candidates, self.theta, settings)
@@ -75,19 +76,23 @@ class ReferenceTrainer:
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         active = np.flatnonzero(rates)
         losses, skipped, n_batches = np.zeros(len(rates)), np.zeros(len(rates), int), 0
+        self._accuracy = np.full(len(rates), np.nan)
+        self._accuracy[active] = 0.0
         sums: list[Tensor] = []
         for window in self.windows(rng):
             tensors = tensors_of(window.rows)
             seed, batches = self.batches(window, rng)
             for batch in batches:
-                gradient, loss, moments = self._gradient(active, tensors, batch, seed)
+                gradient, loss, right, moments = self._gradient(active, tensors, batch, seed)
                 finite = gradient.isfinite().all(dim=1)
                 self.update(active, gradient, rates, finite)
                 self._limit_norms(active, finite)
                 losses[active] += loss
+                self._accuracy[active] += right
                 skipped[active] += ~finite.cpu().numpy()
                 sums.append(moments)
                 n_batches += 1
+        self._accuracy /= n_batches
         self._note_moments(active, torch.stack(sums))
         return losses / n_batches, skipped
 
@@ -99,13 +104,16 @@ class ReferenceTrainer:
         moments[:, active] = torch.stack([mean, variance]).cpu().numpy()
         self._moments = moments
 
+    def batch_accuracy(self) -> np.ndarray:
+        return self._accuracy
+
     def batch_moments(self) -> np.ndarray:
         return self._moments
 
     def _gradient(
         self, active: np.ndarray, tensors: Sequence[Tensor], batch: Batch, seed: int
-    ) -> tuple[Tensor, np.ndarray, Tensor]:
-        """Gradients (active, size), losses (active,) and statistics (2, active, neurons) of a batch."""
+    ) -> tuple[Tensor, np.ndarray, np.ndarray, Tensor]:
+        """Gradients (active, size), losses and accuracies (active,), and moments (2, active, neurons)."""
         index = torch.from_numpy(batch.rows).to(self.device)
         x, frozen, target, weight = (tensor[index] for tensor in tensors)
         theta = self.theta[torch.from_numpy(active).to(self.device)].detach().requires_grad_()
@@ -128,10 +136,13 @@ class ReferenceTrainer:
         losses = row_losses(self.settings.loss, outputs.reshape(k * n, c), target.repeat(k, 1)).reshape(k, n)
         shares = (losses * weight).sum(dim=1) / batch.count
         (gradient,) = torch.autograd.grad(shares.sum(), theta)
-        sent = torch.cat([gradient, shares.detach()[:, None]], dim=1)
+        right = (outputs.detach().argmax(dim=2) == target.argmax(dim=1)) * weight
+        told = torch.stack([shares.detach(), right.sum(dim=1) / batch.count], dim=1)
+        sent = torch.cat([gradient, told.to(gradient.dtype)], dim=1)
         if not self.team.alone:
             sent = self.team.add_(sent.double(), GRADIENT).to(sent.dtype)
-        return sent[:, :-1], sent[:, -1].double().cpu().numpy(), torch.cat(moments, dim=-1)
+        loss, accuracy = sent[:, -2:].double().cpu().numpy().T
+        return sent[:, :-2], loss, accuracy, torch.cat(moments, dim=-1)
 
     def _dropouts(self, active: np.ndarray) -> list[float]:
         return [self.candidates.dropouts[k] for k in active]

@@ -111,7 +111,7 @@ class Schedule:
         self.skipped = self.skipped + np.where(active, skipped, 0)
         self.used = self.used + active
         self.waited = self.waited + active
-        better = active & self._better(scores)
+        better = active & self._better(scores, settings)
         if better.any():
             self.best = np.where(better, scores, self.best)
             self.best_epoch = np.where(better, self.epochs, self.best_epoch)
@@ -119,10 +119,17 @@ class Schedule:
         self._move_on(settings)
         return better
 
-    def _better(self, scores: np.ndarray) -> np.ndarray:
-        """Where scores (2, K) are better than the best ones."""
-        pairs = zip(scores.T, self.best.T, strict=True)
-        return np.array([self._score(new).better_than(self._score(old)) for new, old in pairs], bool)
+    def _better(self, scores: np.ndarray, settings: TuningSettings) -> np.ndarray:
+        """Where scores (2, K) are better than the best ones, or replace them.
+
+        The start was not scored during an epoch, so nothing that was is compared with it.
+        """
+        replaced = np.full(len(self.best_epoch), settings.keep_state == "last")
+        if settings.epoch_score == "during":
+            replaced |= self.best_epoch == 0
+        pairs = [(self._score(new), self._score(old)) for new, old in zip(scores.T, self.best.T, strict=True)]
+        better = np.array([new.better_than(old) for new, old in pairs], bool)
+        return better | (replaced & np.array([new.finite for new, _ in pairs], bool))
 
     def _move_on(self, settings: TuningSettings) -> None:
         """Take candidates whose rate has had its epochs or its patience to the next one.

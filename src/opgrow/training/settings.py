@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADAM_EPSILON",
+    "EPOCH_SCORES",
+    "KEEP_STATES",
     "LOSS_CODES",
     "SCHEDULES",
     "Optimizer",
@@ -24,6 +26,7 @@ __all__ = [
     "batch_bounds",
     "cosine",
     "is_plain",
+    "scored_apart",
 ]
 
 #: As in Keras, which the public implementation of the paper used.
@@ -31,6 +34,12 @@ ADAM_EPSILON = 1e-7
 #: Losses as the engines in C and on GPUs know them.
 LOSS_CODES = {name: code for code, name in enumerate(LOSSES)}
 
+#: When an epoch is scored: after it, as the finished network predicts; or during it, on the batches as
+#: training sees them, with dropout and their own statistics, as Keras reports it. Rows that are held out are
+#: scored after it in any case.
+EPOCH_SCORES = ("after", "during")
+#: The state that a training ends with: that of the best score, or that of the last epoch.
+KEEP_STATES = ("best", "last")
 #: How the learning rate of the final tuning goes.
 SCHEDULES = ("constant", "cosine")
 #: "adam", or a function from parameter groups (as torch optimisers take them) to a torch optimiser.
@@ -42,7 +51,8 @@ class TuningSettings:
     """Schedule and regularisation.
 
     ``learning_rates[i]`` is used for ``epochs[i]`` epochs, or until ``patience`` epochs of it have passed
-    without a better score.
+    without a better score. ``epoch_score`` and ``keep_state`` are one of `EPOCH_SCORES` and `KEEP_STATES`;
+    estimators score after an epoch, and `opgrow.bench.replication` asks what scores during it would do.
     """
 
     loss: Loss = "cross_entropy"
@@ -55,6 +65,8 @@ class TuningSettings:
     weight_decay: float = 0.0
     max_norm: float | None = None
     optimizer: Optimizer = "adam"
+    epoch_score: str = "after"
+    keep_state: str = "best"
     n_threads: int = 1
 
     @property
@@ -76,6 +88,11 @@ def cosine(rate: float, epochs: int) -> tuple[float, ...]:
 def is_plain(settings: TuningSettings) -> bool:
     """Whether the engines in C and on GPUs know the loss and the optimiser."""
     return isinstance(settings.loss, str) and settings.optimizer == "adam"
+
+
+def scored_apart(settings: TuningSettings) -> TuningSettings:
+    """The same for rows that are held out, which no epoch sees: they are scored after it."""
+    return replace(settings, epoch_score="after")
 
 
 def batch_bounds(n_rows: int, batch_size: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 Tuning a block is a population of one. A trainer computes, on the rows that it was made for, wherever these
 are; what is decided is decided here. After every epoch each candidate is scored with batch-norm statistics of
 its training rows, as the finished network will predict, and its best state over all epochs, the untouched
-start included, is kept: training never makes a candidate worse.
+start included, is kept: training never makes a candidate worse, unless its settings ask for the last state.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Trainer(Protocol):
 
     def epoch(self, rates: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Train with each candidate's learning rate, 0 at rest; mean losses and skipped batches, (K,)."""
+        ...
+
+    def batch_accuracy(self) -> np.ndarray:
+        """Accuracies (K,) over the last epoch's batches, as training sees them; NaN at rest."""
         ...
 
     def batch_moments(self) -> np.ndarray:
@@ -182,7 +186,11 @@ class Training:
         else:
             moments = self.trainer.batch_moments()
             _refuse_infinite(moments[1])
-        scores = score(self.trainer, moments, self.scored.sample)
+        if self.settings.epoch_score == "during":
+            accuracy = self.criterion == "accuracy"
+            scores = np.stack([self.trainer.batch_accuracy() if accuracy else losses, losses])
+        else:
+            scores = score(self.trainer, moments, self.scored.sample)
         leader = int(self.schedule.active(self.settings).argmax())
         better = self.schedule.advance(losses, skipped, scores, self.settings)
         if better.any():

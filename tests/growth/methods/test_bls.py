@@ -520,7 +520,7 @@ def test_the_papers_settings():
     assert (clf.n_min, clf.n_step, clf.max_neurons) == (40, 20, 300)
     assert (clf.block_threshold, clf.admm_iterations, clf.feature_activation) == (1e-4, 500, "sigmoid")
     assert (clf.criterion, model.criterion) == ("accuracy", "loss")
-    assert (clf.validation_fraction, large.validation_fraction, large.mu) == (0.0, 0.25, 10.0)
+    assert (clf.validation_fraction, large.validation_fraction, large.mu) == (0.2, 0.25, 10.0)
     assert isinstance(clf.ridge, float)
     with pytest.raises(ValueError, match="scale"):
         BLSClassifier.paper("huge")

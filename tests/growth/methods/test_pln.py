@@ -444,14 +444,14 @@ def test_the_papers_settings():
     clf = PLNClassifier.paper()
     assert (clf.n_min, clf.n_step, clf.max_neurons, clf.admm_iterations) == (40, 20, 300, 500)
     assert clf.block_threshold == clf.layer_threshold == 1e-4
-    assert (clf.criterion, clf.validation_fraction) == ("accuracy", 0.0)
+    assert (clf.criterion, clf.validation_fraction) == ("accuracy", 0.2)
     assert PLNRegressor.paper().criterion == "loss"
     large = PLNClassifier.paper("large", alpha=10.0)
     assert (large.validation_fraction, large.alpha) == (0.25, 10.0)
     with pytest.raises(ValueError, match="scale"):
         PLNClassifier.paper("huge")
     x, y = load_wine(return_X_y=True)
-    assert PLNClassifier.paper(random_state=0).fit(x, y).score(x, y) == 1.0
+    assert PLNClassifier.paper(random_state=0).fit(x, y).score(x, y) > 0.97
 
 
 BAD = {

@@ -852,7 +852,7 @@ def test_defaults_predict_held_out_rows():
 def test_the_papers_settings():
     clf = opgrow.POPClassifier.paper()
     assert clf.widths == (200,) * 4
-    assert (clf.criterion, clf.loss, clf.validation_fraction) == ("accuracy", "mse", 0.0)
+    assert (clf.criterion, clf.loss, clf.validation_fraction) == ("accuracy", "mse", 0.2)
     assert (tuple(clf.learning_rates), tuple(clf.epochs)) == ((0.01, 0.001, 0.0001), (20, 40, 40))
     assert (clf.fine_tune_epochs, clf.fine_tune_learning_rate, clf.patience) == (200, 5e-5, None)
     assert clf.layer_threshold == 1e-4
@@ -879,6 +879,7 @@ def test_parameters_reach_the_growth(cls, monkeypatch):
 
     monkeypatch.setattr(pop.POPGrowth, "__init__", watching)
     tuning = {"batch_size": 7, "dropout": 0.2, "input_dropout": 0.1, "max_norm": 3.0, "patience": 2}
+    tuning["keep_state"] = "last"
     given = {"widths": [3, 2], "weight_range": 0.3, "target": 0.25, "layer_threshold": 0.5, "n_jobs": 2}
     own = {"memory_energy": 0.5, "memory_ridge": 2.0, "weight_decay": "auto"}
     fine = {"fine_tune_epochs": 3, "fine_tune_learning_rate": 0.004}
@@ -920,6 +921,7 @@ BAD = {
     "learning_rates": [None, "fast", (0.1, 0.2, 0.3), (-0.1,), (np.nan,)],
     "epochs": [None, (1, 2), (1.5,), (-1,)],
     "patience": [0, 1.5, "long"],
+    "keep_state": ["first", None, 1],
     "batch_size": [0, 32.0, None],
     "dropout": [1.0, -0.1, "high", (0.1, 0.3), None, np.nan],
     "input_dropout": [1.0, -0.1, None],

@@ -185,5 +185,6 @@ def build(name: str, task: str, seed: int) -> Any:
     if name == PERCEPTRONS:
         only = operator_sets(nodal=["multiplication"], pool=["sum"])
         return estimators_of(task)[DEFAULT](operators=only, **settings)
-    method, parameters = split_name(name)
-    return estimators_of(task)[method](**(settings | parameters))
+    method, of_paper, parameters = split_name(name)
+    cls = estimators_of(task)[method]
+    return (cls.paper if of_paper else cls)(**(settings | parameters))

@@ -23,7 +23,7 @@ from .models import build, form_of
 from .sizes import n_parameters, structure
 from .splits import TableSplit, load_split
 
-__all__ = ["fit_and_measure", "main"]
+__all__ = ["fit_and_measure", "main", "measure"]
 
 #: What the argument of ``fit`` is called that names categories, by the start of the class's module.
 _CATEGORY_ARGUMENTS = {
@@ -34,13 +34,17 @@ _CATEGORY_ARGUMENTS = {
 
 
 def fit_and_measure(model_name: str, split: TableSplit, seed: int) -> dict[str, Any]:
-    """What came of a run: metrics, seconds and sizes. Preparing the inputs counts as fitting."""
-    model = build(model_name, split.task, seed)
+    """What came of a run of a model that has a name."""
+    return measure(build(model_name, split.task, seed), form_of(model_name), split)
+
+
+def measure(model: Any, form: str, split: TableSplit) -> dict[str, Any]:
+    """Metrics, seconds and sizes of a model. Preparing its inputs, which have a form, counts as fitting."""
     classes, y = None, split.y_train
     started, busy = time.perf_counter(), _cpu_seconds()
     if split.task == "classification":  # few training rows may lack a class
         classes, y = np.unique(split.y_train, return_inverse=True)
-    x, x_test, categories = inputs_of(form_of(model_name), split)
+    x, x_test, categories = inputs_of(form, split)
     model.fit(x, y, **_about_categories(model, x, categories))
     result: dict[str, Any] = {
         "fit_seconds": time.perf_counter() - started,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...common.version import __version__
+from ..provenance import commit, machine
 from ..runs import DONE, FAILED, OVER_BUDGET
 from .processes import Request, run_all
 from .results import Key, Line, Results
@@ -102,8 +99,8 @@ def line_of(request: Request, result: dict[str, Any], budget: float | None) -> L
     if result["status"] == DONE and not {"accuracy", "nrmse"} & finite.keys():
         finite |= {"status": FAILED, "message": "predictions are not finite"}
     return {
-        "commit": _commit(),
-        "machine": _machine(),
+        "commit": commit(),
+        "machine": machine(),
         "command": f"opgrow bench peers {shlex.join([*data, *what])}",
         "table": request.table,
         "split": request.split,
@@ -113,29 +110,6 @@ def line_of(request: Request, result: dict[str, Any], budget: float | None) -> L
         "budget": budget,
         **finite,
     }
-
-
-@lru_cache(maxsize=1)
-def _commit() -> str:
-    """The commit that the package runs from, or its version where git does not know the package."""
-    git = ["git", "-C", str(Path(__file__).parent)]
-    try:
-        subprocess.run([*git, "ls-files", "--error-unmatch", __file__], capture_output=True, check=True)
-        head = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, check=True, text=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return f"version {__version__}"
-    return head.stdout.strip()
-
-
-@lru_cache(maxsize=1)
-def _machine() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 class TimeLeft:

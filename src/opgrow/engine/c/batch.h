@@ -216,6 +216,22 @@ static inline void normal_backward(
     }
 }
 
+/* The weighted part of a batch whose largest output, the first of several, is that of its class. */
+static inline double rightly_classified(const batch *b)
+{
+    int64_t n = b->given->n_outputs, stride = n * OG_LANES;
+    double total = 0.0;
+    for (int64_t r = 0; r < b->n_rows; r++) {
+        int64_t at = r / OG_LANES * stride + r % OG_LANES, best = 0, wanted = 0;
+        for (int64_t c = 1; c < n; c++) {
+            best = b->outputs[at + c * OG_LANES] > b->outputs[at + best * OG_LANES] ? c : best;
+            wanted = b->targets[at + c * OG_LANES] > b->targets[at + wanted * OG_LANES] ? c : wanted;
+        }
+        total += best == wanted ? (double)b->weights_of_rows[r] : 0.0;
+    }
+    return total;
+}
+
 /* The loss of a batch; outputs become its gradient. */
 static inline double loss_backward(const batch *b)
 {

@@ -142,7 +142,7 @@ void OG_NAME(og_train_epoch)(
     batch b;
     lay_out(&b, training, room);
     int64_t width = b.width;
-    double total = 0.0;
+    double total = 0.0, right = 0.0;
     double count = (double)n_batches;
     float *moments = state->moments;
     for (int64_t j = 0; j < 2 * width; j++)
@@ -153,6 +153,7 @@ void OG_NAME(og_train_epoch)(
         b.tiles = og_tiles(b.n_rows);
         gather_batch(&b, order + bounds[number], NULL, (float)b.n_rows, seed);
         forward(&b, state->theta, seed);
+        right += training->counts_right ? rightly_classified(&b) : 0.0;
         total += loss_backward(&b);
         for (int64_t j = 0; j < width; j++) {
             /* Welford's update of the mean of means and of the sum of their squared distances. */
@@ -167,4 +168,5 @@ void OG_NAME(og_train_epoch)(
     for (int64_t j = 0; j < width; j++)
         moments[width + j] = (float)((double)moments[width + j] / count);
     state->loss = total / count;
+    state->right = right / count;
 }

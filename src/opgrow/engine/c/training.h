@@ -18,6 +18,7 @@ typedef struct {
     int64_t loss, largest_batch;
     const float *decay; /* [parameter] */
     float dropout, input_dropout, max_norm; /* 0: none */
+    int64_t counts_right;                   /* whether an epoch says what it classifies rightly */
 } og_training;
 
 /* What an epoch goes on from, and what it says. */
@@ -25,7 +26,7 @@ typedef struct {
     float *theta, *first, *second; /* parameters and Adam's moments */
     int64_t step;                  /* steps taken so far */
     int64_t skipped;               /* batches without a step, for gradients that were not finite; added to */
-    double loss;                   /* mean over the epoch's batches */
+    double loss, right;            /* means over the epoch's batches; right: the weighted part that is classified rightly, if asked for */
     float *moments;                /* [2][neuron]: mean and variance of all features over the epoch's batches */
 } og_state;
 

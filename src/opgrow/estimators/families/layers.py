@@ -19,7 +19,7 @@ from ..base import GrowingEstimator
 from ..parameter_groups import TuningParameters, declares_parameters
 from ..parameters import n_threads
 from ..regressor import GrowingRegressor
-from .paper_scales import TUNING_OF_LARGE_PROBLEMS, is_large
+from .paper_scales import TUNING_AS_READ, TUNING_OF_LARGE_PROBLEMS, held_out, is_large
 from .translation import fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["TEXTS", "LayerEstimator", "LayerParameters", "LayerRegressor", "WeightParameters"]
@@ -85,22 +85,21 @@ class LayerEstimator(TuningParameters, WeightParameters, LayerParameters, Growin
         Parameters
         ----------
         scale : {"small", "large"}
-            The paper's small problems (below 2,000 samples: four layers at most, no validation data) or its
-            larger ones (eight layers at most, a quarter of the training data validates, inputs are deep
-            features with dropout). Every layer has 200 neurons.
+            The paper's small problems (below 2,000 samples: four layers at most, a fifth of the training
+            data validates) or its larger ones (eight layers at most, a quarter validates, inputs are deep
+            features with dropout). Every layer has 200 neurons. What the paper does not say is read as for
+            HeMLGOP.
         **changes
             Parameters to set differently; the paper selected ``dropout`` from 0.1, 0.3, 0.5 and either
-            ``weight_decay=1e-4`` or ``max_norm`` from 1, 2, 3.
+            ``weight_decay=1e-4, max_norm=None`` or ``max_norm`` from 1, 2, 3.
         """
         settings: dict[str, Any] = {
             "widths": (200,) * 4,
             "criterion": "accuracy" if issubclass(cls, ClassifierMixin) else "loss",
-            "loss": "mse",
-            "dropout": 0.3,
-            "weight_decay": 1e-4,
             "patience": None,
-            "validation_fraction": 0.0,
+            "validation_fraction": held_out(scale),
         }
+        settings |= TUNING_AS_READ
         if is_large(scale):
             settings |= TUNING_OF_LARGE_PROBLEMS | {"widths": (200,) * 8}
         return cls(**(settings | changes))

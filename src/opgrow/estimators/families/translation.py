@@ -19,7 +19,7 @@ from ...common.checks import (
 )
 from ...common.team import current
 from ...training.scores import Loss
-from ...training.settings import SCHEDULES, Optimizer, TuningSettings, cosine
+from ...training.settings import KEEP_STATES, SCHEDULES, Optimizer, TuningSettings, cosine
 
 __all__ = [
     "DecisionParameters",
@@ -50,6 +50,7 @@ class TuningParameters(DecisionParameters, Protocol):
     learning_rates: str | Sequence[float]
     epochs: Sequence[int]
     patience: int | None
+    keep_state: str
     batch_size: int | str
     dropout: float | Sequence[float]
     input_dropout: float
@@ -82,6 +83,7 @@ def tuning_of(p: TuningParameters, loss: Loss, n_threads: int) -> TuningSettings
         check_integer("batch_size", p.batch_size, 1, " or 'auto'")
     if p.patience is not None:
         check_integer("patience", p.patience, 1, " or None")
+    check_choice("keep_state", p.keep_state, KEEP_STATES)
     check_number("input_dropout", p.input_dropout, 0.0, 0.999)
     if not is_auto(p.weight_decay):
         check_number("weight_decay", p.weight_decay, 0.0, 1e6, "'auto' or ")
@@ -98,6 +100,7 @@ def tuning_of(p: TuningParameters, loss: Loss, n_threads: int) -> TuningSettings
         dropout=dropouts_of(p)[0],
         input_dropout=float(p.input_dropout),
         max_norm=p.max_norm,
+        keep_state=p.keep_state,
         optimizer=p.optimizer,
         n_threads=n_threads,
     )

@@ -14,7 +14,7 @@ from ...training.draft import Draft
 from ...training.population import Member, MemberOutcome, Start, Trained, candidates_of, train_members
 from ...training.schedule import Epoch, Outcome
 from ...training.scores import Score
-from ...training.settings import TuningSettings
+from ...training.settings import TuningSettings, scored_apart
 from ...training.train import Training, train
 from ..engine import NativeEngine
 from ..events import CandidateFinished, PhaseStarted, PopulationEpochFinished
@@ -110,7 +110,7 @@ def _train_apart(
 ) -> tuple[list[Outcome], np.ndarray]:
     """Train candidates in another process, which is handed their rows."""
     candidates = candidates_of(members, start, tuning.dropout)
-    tuning = replace(tuning, n_threads=1)
+    tuning = replace(tuning if len(parts) == 1 else scored_apart(tuning), n_threads=1)
     training = Training(
         NativeEngine(1).trainer(candidates, parts[0], tuning, criterion),
         candidates,

@@ -1,6 +1,7 @@
 """The drawing of a network: layers as columns, every neuron a mark in the colour of its operator set.
 
-The marks have titles, which name a neuron's operators and its place. Weights are drawn as bundles: a line for
+The marks have titles, which name a neuron's operators and its place, and are the larger the more the network
+relies on the neuron. Weights are drawn as bundles: a line for
 each would make a grey surface. One drawing serves notebooks, reports and files.
 """
 
@@ -13,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+import numpy as np
+
 from ...common.atomic import write_atomically
 from ..blocks import Block
 from ..structure import Structure
 from .bundles import bundles
 from .layout import HEADER, MANY, Box, Column, Places, places_of
-from .neurons import Names, input_text, neuron_texts, output_text, spaced
+from .neurons import Names, input_text, neuron_texts, output_text, spaced, strengths
 from .svg import GREY, counted, picture, shades, shortened, text, title
 
 __all__ = ["Drawing", "draw"]
@@ -100,13 +103,14 @@ def draw(
     legend = _legend_of(network)
     colours = dict(zip(legend, shades(len(legend)), strict=True)) | {_LINEAR: GREY}
     keys = dict(zip(legend, map(_letters, range(len(legend))), strict=True))
+    radii = _radii(network, places.pitch)
     parts = [
         *bundles(network, places, colours),
         *_inputs(network, names, places),
         *(
             part
             for number, column in enumerate(places.layers, 1)
-            for part in _layer(network, names, number, column, colours, keys, places.pitch)
+            for part in _layer(network, names, number, column, colours, keys, radii[number - 1])
         ),
         *_head(network, names, places, colours),
     ]
@@ -189,7 +193,7 @@ def _layer(
     column: Column,
     colours: dict[str, str],
     keys: dict[str, str],
-    pitch: float,
+    radii: list[list[float]],
 ) -> list[str]:
     n_neurons = network.layers[number - 1].n_neurons
     parts = _caption(column.box, f"layer {number}", counted(n_neurons, "neuron"))
@@ -207,8 +211,17 @@ def _layer(
         header = f"{keys[name]} · {placed.block.n_neurons}"
         parts.append(text(box.middle, box.y + HEADER - 3, header, "middle", _SMALL))
         words = neuron_texts(network, names, number, placed.number, placed.member)
-        parts.append(_dots(placed.dots, words, colours[name], 0.38 * pitch))
+        parts.append(_dots(placed.dots, words, colours[name], radii[placed.number - 1]))
     return parts
+
+
+def _radii(network: Structure, pitch: float) -> list[list[list[float]]]:
+    """Of each neuron of each block of each layer: areas grow with how much the network relies on it."""
+    least = 0.2 if pitch > 8 else 0.3
+    return [
+        [(0.47 * pitch * np.sqrt(least + (1 - least) * part)).tolist() for part in layer]
+        for layer in strengths(network)
+    ]
 
 
 def _head(network: Structure, names: Names, places: Places, colours: dict[str, str]) -> list[str]:
@@ -218,7 +231,8 @@ def _head(network: Structure, names: Names, places: Places, colours: dict[str, s
     ]
     words = [output_text(network, names, i) for i in range(network.n_outputs)]
     few = network.n_outputs <= MANY
-    parts.append(_dots(places.output_dots, words, colours[name], 6 if few else 0.38 * places.pitch))
+    radius = 6 if few else 0.38 * places.pitch
+    parts.append(_dots(places.output_dots, words, colours[name], [radius] * network.n_outputs))
     if few and names.outputs is not None:
         parts += [
             text(places.head.right + 6, y + 4, shortened(label, _LABEL))
@@ -231,10 +245,12 @@ def _head_name(network: Structure) -> str:
     return str(network.head.operator_set) if isinstance(network.head, Block) else _LINEAR
 
 
-def _dots(dots: Sequence[tuple[float, float]], words: Sequence[str], colour: str, radius: float) -> str:
+def _dots(
+    dots: Sequence[tuple[float, float]], words: Sequence[str], colour: str, radii: Sequence[float]
+) -> str:
     marks = (
         f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{title(line)}</circle>'
-        for (x, y), line in zip(dots, words, strict=True)
+        for (x, y), line, radius in zip(dots, words, radii, strict=True)
     )
     return f'<g fill="{colour}">{"".join(marks)}</g>'
 

@@ -11,7 +11,7 @@ from ...operators import OperatorSet
 from ..blocks import Block
 from ..structure import Structure
 
-__all__ = ["Names", "input_text", "neuron_texts", "output_text", "spaced"]
+__all__ = ["Names", "input_text", "neuron_texts", "output_text", "spaced", "strengths"]
 
 _LISTED = 12
 
@@ -128,3 +128,34 @@ def output_text(network: Structure, names: Names, i: int) -> str:
     head = spaced(network.head.operator_set) if isinstance(network.head, Block) else "linear"
     place = f"head: {head}, output {i + 1} of {network.n_outputs}"
     return place if names.outputs is None else f"{names.outputs[i]}\n{place}"
+
+
+def strengths(network: Structure) -> list[list[np.ndarray]]:
+    """How much what comes next relies on each neuron of each block of each layer, from 0 to 1 in each layer.
+
+    These are the weights that the head and the next layer give it, times the deviation of what it says where
+    a batch norm knows that.
+    """
+    result = []
+    for number, layer in enumerate(network.layers):
+        total = np.zeros(layer.n_neurons)
+        before = 0
+        for seen, start, stop in network.head_spans():
+            weight = np.abs(network.head.weight[before : before + stop - start]).sum(axis=1)
+            total[start:stop] += weight if seen == number else 0
+            before += stop - start
+        if number + 1 < len(network.layers):
+            for block, span in zip(
+                network.layers[number + 1], network.block_spans()[number + 1], strict=True
+            ):
+                part = slice(span.start, span.start + block.n_inputs)
+                total[part] += np.abs(block.weight).sum(axis=1) / block.n_neurons
+        parts, column = [], 0
+        for block in layer:
+            scale = 1.0 if block.norm is None else np.abs(block.norm.scale)
+            parts.append(total[column : column + block.n_neurons] * scale)
+            column += block.n_neurons
+        largest = max((part.max() for part in parts), default=0.0)
+        finite = np.isfinite(largest) and largest > 0
+        result.append([part / largest if finite else np.ones_like(part) for part in parts])
+    return result

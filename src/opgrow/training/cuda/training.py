@@ -56,6 +56,10 @@ class DeviceTrainer:
     def _new_steps(self, seed: int) -> DeviceSteps:
         return DeviceSteps(self.model, self.train, self.settings, seed, self.candidates.dropouts)
 
+    def batch_accuracy(self) -> np.ndarray:
+        """Not counted by the kernels: plain torch trains where epochs are scored during training."""
+        return np.full(len(self.theta), np.nan)
+
     def batch_moments(self) -> np.ndarray:
         assert self._steps is not None
         layers = self._steps.batch_moments()

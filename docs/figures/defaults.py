@@ -1,0 +1,102 @@
+"""Figures of docs/results/defaults.md: trials within growth, from results/defaults."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+
+from .marks import RESULTS, Figures, markdown_table
+
+__all__ = ["figures"]
+
+_Rows = dict[str, dict[str, dict[str, str]]]
+#: The columns of the table of larger ones, and its rows, with the names that trials have in the file.
+_LARGE_TABLES = ("covertype_15k", "eeg_eye_state", "magic", "kin8nm", "cpu_act")
+_LARGE = {
+    "the default until then": "the default until then",
+    "**the default of that time**": (
+        "the default now: perceptrons unless others are 1 % better, batches by rows"
+    ),
+    "perceptrons only, batches of 64": "perceptrons only, batches of 64",
+    "all operators, batches of 64": "batches of 64",
+    "thresholds of 5e-3": "thresholds of 5e-3",
+    "three networks": "three networks",
+    "three networks, joint tuning from a head solved again": (
+        "three networks; joint tuning from a head solved with a ridge of 0.1 rows"
+    ),
+    "three networks, fixed statistics of batch norm": (
+        "three networks; joint tuning with fixed statistics of batch norm"
+    ),
+    "RealMLP-TD, one": "RealMLP-TD",
+    "HistGradientBoosting": "HistGradientBoosting",
+}
+
+
+def figures() -> Figures:
+    """Two tables of trials."""
+    return Figures({"defaults-trials": _trials(), "defaults-larger": _larger()})
+
+
+def _read(name: str) -> _Rows:
+    """The rows of a file by trial and table."""
+    with (RESULTS / "defaults" / name).open(encoding="utf-8", newline="") as file:
+        found: _Rows = {}
+        for row in csv.DictReader(file):
+            if row.get("split", "0") == "0":
+                found.setdefault(row["trial"], {})[row["table"]] = row
+    return found
+
+
+def _trials() -> str:
+    """Mean differences from the first trial."""
+    trials = _read("trials.csv")
+    first = next(iter(trials.values()))
+    rows = []
+    for name, tables in trials.items():
+        if len(tables) < len(first):  # tried on a few tables only
+            continue
+        cells = ["", "", ""]
+        if tables is not first:
+            cells = [
+                _difference(tables, first, "score", "classification", 1),
+                _difference(tables, first, "log_loss_at_best_temperature", "classification", 3),
+                _difference(tables, first, "score", "regression", 1),
+            ]
+        ratios = [
+            float(row["cpu_seconds"]) / float(first[table]["cpu_seconds"]) for table, row in tables.items()
+        ]
+        size = np.median([float(row["parameters"]) for row in tables.values()])
+        rows.append((name, *cells, f"{np.median(ratios):.1f}", f"{size:,.0f}"))
+    return markdown_table(("", "classes", "log loss", "numbers", "CPU time", "parameters"), rows)
+
+
+def _difference(
+    tables: dict[str, dict[str, str]], first: dict[str, dict[str, str]], what: str, task: str, digits: int
+) -> str:
+    values = [
+        float(row[what]) - float(first[table][what]) for table, row in tables.items() if row["task"] == task
+    ]
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{np.mean(values):+.{digits}f} ± {error:.{digits}f}"
+
+
+def _larger() -> str:
+    """Scores, and log losses in brackets."""
+    trials = _read("trials-large.csv")
+    rows = []
+    for shown, name in _LARGE.items():
+        tables = trials[name]
+        cells = [_score(tables[table]) if table in tables else "" for table in _LARGE_TABLES]
+        seconds = [float(tables[table]["cpu_seconds"]) for table in _LARGE_TABLES if table in tables]
+        rows.append((shown, *cells, f"{sum(seconds):.0f} s" if len(seconds) == len(_LARGE_TABLES) else ""))
+    heads = (
+        f"{table}, {int(trials['HistGradientBoosting'][table]['training_rows']):,} rows"
+        for table in _LARGE_TABLES
+    )
+    return markdown_table(("", *heads, "CPU time, sum"), rows)
+
+
+def _score(row: dict[str, str]) -> str:
+    loss = f" ({float(row['log_loss']):.3f})" if row["log_loss"] else ""
+    return f"{float(row['score']):.1f}{loss}"

@@ -1,0 +1,1 @@
+"""The HeMLGOP paper's experiment: what its text leaves open, and its tables run as printed."""

@@ -1,0 +1,113 @@
+"""Measured figures on pages come from results/: what `make figures` would write is what is there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from figures import all_figures  # noqa: E402 - docs/ is no package
+from figures.marks import PAGES, Figures, combined, filled, unmarked_tables  # noqa: E402
+
+#: Pages on which every table is measured, or says where else it is from.
+RESULTS = sorted((ROOT / "docs" / "results").rglob("*.md"))
+SOME = Figures({"rows": "| a | b |\n|---|---|\n| c | 12 |\n"}, {"mean": "-0.31 ± 0.2", "count": "7"})
+MARKED = """\
+<!-- table: rows -->
+| a | b |
+|---|---|
+| c | 12 |
+<!-- end -->
+
+Of 7<!-- =count --> tables, a mean of (−0.31 ± 0.2<!-- =mean --> points).
+"""
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return all_figures()
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_shows_what_its_sources_say(page, figures):
+    """`make figures` brings it up to date."""
+    text = page.read_text(encoding="utf-8")
+    assert filled(text, figures) == text
+
+
+def test_pictures_and_pages_that_are_written_as_a_whole_are_up_to_date(figures):
+    different = [n for n, text in figures.files.items() if (ROOT / n).read_text(encoding="utf-8") != text]
+    assert different == []
+
+
+def test_every_table_of_results_has_a_source_or_says_why_not(figures):
+    pages = [page for page in RESULTS if name_of(page) not in figures.files]
+    without = {name_of(page) for page in pages if list(unmarked_tables(page.read_text(encoding="utf-8")))}
+    assert without == set()
+
+
+def test_any_number_that_was_edited_by_hand_is_noticed(figures):
+    """Every digit of every figure in the README, one after the other."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    places = list(_digits_of_figures(text))
+    assert len(places) > 300
+    for place in places:
+        edited = f"{text[:place]}{(int(text[place]) + 1) % 10}{text[place + 1 :]}"
+        assert filled(edited, figures) == text
+
+
+def _digits_of_figures(text):
+    """Places of the digits that marks enclose or follow."""
+    blocks = re.finditer(r"<!-- table: \S+ -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    values = re.finditer(r"(\S+)<!-- =\S+ -->", text)
+    for match in (*blocks, *values):
+        yield from (match.start(1) + digit.start() for digit in re.finditer(r"\d", match[1]))
+
+
+def test_marks_are_filled_and_nothing_else_is_touched():
+    old = MARKED.replace("12", "old\n\nlines").replace("7", "?").replace("−0.31 ± 0.2", "0")
+    assert filled(old, SOME) == MARKED
+    assert filled(MARKED, SOME) == MARKED
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("<!-- table: nosuch -->\n<!-- end -->", "a table 'nosuch'; there are: rows"),
+        ("1<!-- =nosuch -->", "a number 'nosuch'; there are: count, mean"),
+        ("<!-- table: rows -->\n| a |\n", "line 1: .* has no '<!-- end -->'"),
+        ("a\n\n| 12<!-- = count --> |", "line 3: .* is no mark"),
+    ],
+)
+def test_a_mark_without_a_figure_is_an_error(page, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        filled(page, SOME)
+
+
+def test_two_figures_of_one_name_are_an_error():
+    with pytest.raises(ValueError, match="'count'"):
+        combined([SOME, Figures(values={"count": "8"})])
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("| a | b |\n|---|---|\n| c | 12 |\n", [1]),
+        ("text\n\n| a | b |\n|---|---|\n| c | words |\n", []),
+        ("<!-- no source: as published -->\n| a | b |\n|---|---|\n| c | 12 |\n", []),
+        (MARKED, []),
+        (MARKED + "\n| a | b |\n|---|---|\n| c | 12 |\n", [9]),
+        ("| a | b |\n|---|---|\n| c | 12<!-- =count --> |\n", []),
+    ],
+)
+def test_tables_without_a_source_are_found(page, lines):
+    assert list(unmarked_tables(page)) == lines
