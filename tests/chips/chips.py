@@ -1,6 +1,6 @@
 """Exported C on microcontrollers: built for chips, run in simulators, compared with this machine.
 
-    python -m tests.chips.chips [--boards avr,m0] [--tables iris,pima] [--rows 0]
+    python -m tests.chips.chips [--boards avr,m0] [--tables iris,pima] [--variants plain,integer] [--rows 0]
 
 Every network is fitted with preset="compact", exported in every variant, and predicts all rows of its table
 on each chip. Classes must be those of this machine, and those of Python as far as the export has said; the
@@ -200,7 +200,9 @@ def main() -> int:
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--tables", default="iris,pima,breast_cancer,digits")
     parser.add_argument("--rows", type=int, default=0, help="rows of each table at most; 0 for all")
+    parser.add_argument("--variants", default=",".join(map(name_of, MODES)))
     given = parser.parse_args()
+    modes = [mode for mode in MODES if name_of(mode) in given.variants.split(",")]
     keys = []
     for key in given.boards.split(","):
         lacks = boards.missing(BOARDS[key])
@@ -213,7 +215,7 @@ def main() -> int:
     for table in given.tables.split(",") if keys else []:
         x, y = table_of(table)
         model = HeMLGOPClassifier(preset="compact", random_state=0).fit(x, y)
-        for outcome in outcomes(model, table, x[: given.rows or None], keys):
+        for outcome in outcomes(model, table, x[: given.rows or None], keys, modes):
             print(outcome.line(), flush=True)
             wrong += bool(outcome.wrong)
     return bool(wrong) or not keys

@@ -129,7 +129,7 @@ SAVERS: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any], str, Path], N
     "opgrow export": (("m.h", "m.c"), export_by_command),
     "opgrow report": (("r.html",), report_by_command),
     "bench store": ((stored_name(),), store),
-    "opgrow bench": (("results.csv", "tables.md", "index.html"), study),
+    "opgrow bench": (("results.csv", "curves.csv", "tables.md", "index.html"), study),
 }
 
 

@@ -32,7 +32,7 @@ class Fitted:
 
     Attributes
     ----------
-    weights, arithmetic : as of `export_c`
+    weights, arithmetic : as of ``export_c``
     check : how well it agrees with the estimator
     size : what the compiler made of it
     """
@@ -82,20 +82,20 @@ def export_c_into(
     compiler: str | None = None,
     **options: Any,
 ) -> Fitted:
-    """Write the variant that agrees best with the estimator among those within limits; see `export_c`.
+    """Write the variant that agrees best with the estimator among those within limits; see ``export_c``.
 
     Parameters
     ----------
     estimator : a fitted estimator of this package
     path : str or path-like
-        As of `export_c`.
+        As of ``export_c``.
     limits : mapping
         Bytes of "flash", the code and constants of the object file, and of "ram", the stack of the deepest
         chain of calls; functions that compilers add, such as those for floating point, do not count.
     compiler : str, optional
         Such as "avr-gcc -mmcu=atmega328p"; by default what ``CC`` names, ``cc``, ``gcc`` or ``clang``.
     **options
-        Of `export_c`, but for ``weights`` and ``arithmetic``.
+        Of ``export_c``, but for ``weights`` and ``arithmetic``.
 
     Returns
     -------

@@ -60,7 +60,7 @@ class Nodal:
     formula : psi in numpy
     slopes : (y, w) to the derivatives by the weight and by the input, in numpy
     single : psi in single precision as ``c`` computes it; None for ``formula``
-    c : psi as a C expression of floats y and w, which may call the functions of `single_precision`, such as
+    c : psi as a C expression of floats y and w, which may call the functions of ``single_precision``, such as
         ``bounded(x)``, x within [-10, 10]
     js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
     text : psi as a numpy expression in which {y}, {w} and {minus_w} are replaced; what has to be within
@@ -134,7 +134,7 @@ class Activation:
     formula : f in numpy
     slopes : the derivative in numpy
     single : f in single precision as ``c`` computes it; None for ``formula``
-    c : f as a C expression of float x, which may call the functions of `single_precision`
+    c : f as a C expression of float x, which may call the functions of ``single_precision``
     js : the same in JavaScript, in double precision; functions of ``Math`` need no prefix
     text : f as a numpy expression in which {x} is replaced
     latex : the same as a LaTeX formula

@@ -113,9 +113,9 @@ class Report:
     def text(self) -> str:
         """The page."""
         estimator, network, target = self.estimator, self.network, self.target
+        grown = _grown_parts(estimator, draw_estimator(estimator, self.feature_names, target))
         outputs, inputs = _output_names(estimator, target), _input_names(estimator, self.feature_names)
         moving = Moving.of(estimator, self.given, inputs, outputs, target)
-        grown = _grown_parts(estimator, draw_estimator(estimator, self.feature_names, target))
         name, predicts = type(estimator).__name__, f" that predicts {target}" if target else ""
         verdict = _verdict(self.quality, self.rows)
         parts = [

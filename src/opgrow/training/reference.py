@@ -136,13 +136,17 @@ class ReferenceTrainer:
         losses = row_losses(self.settings.loss, outputs.reshape(k * n, c), target.repeat(k, 1)).reshape(k, n)
         shares = (losses * weight).sum(dim=1) / batch.count
         (gradient,) = torch.autograd.grad(shares.sum(), theta)
-        right = (outputs.detach().argmax(dim=2) == target.argmax(dim=1)) * weight
-        told = torch.stack([shares.detach(), right.sum(dim=1) / batch.count], dim=1)
-        sent = torch.cat([gradient, told.to(gradient.dtype)], dim=1)
+        told = [shares.detach()]
+        if self.settings.epoch_score == "during":
+            right = (outputs.detach().argmax(dim=2) == target.argmax(dim=1)) * weight
+            told.append((right.sum(dim=1) / batch.count).to(gradient.dtype))
+        sent = torch.cat([gradient, torch.stack(told, dim=1)], dim=1)
         if not self.team.alone:
             sent = self.team.add_(sent.double(), GRADIENT).to(sent.dtype)
-        loss, accuracy = sent[:, -2:].double().cpu().numpy().T
-        return sent[:, :-2], loss, accuracy, torch.cat(moments, dim=-1)
+        size = gradient.shape[1]
+        loss, *counted = sent[:, size:].double().cpu().numpy().T
+        accuracy = counted[0] if counted else np.full(len(loss), np.nan)
+        return sent[:, :size], loss, accuracy, torch.cat(moments, dim=-1)
 
     def _dropouts(self, active: np.ndarray) -> list[float]:
         return [self.candidates.dropouts[k] for k in active]

@@ -19,7 +19,7 @@ from .notebook import explanation_html
 from .subject import Subject
 from .views import Views
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "explain_rows"]
 
 #: Rows that averages are taken over, and the least that an X must have for them.
 _BACKGROUND, _FEW = 128, 20
@@ -66,7 +66,17 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
     if not is_integer(random_state) or random_state < 0:
         raise ValueError(f"random_state must be an integer of at least 0, got {random_state!r}")
     rows = np.asarray(estimator.network_rows(X), np.float64)
-    values = raw_values(estimator, X)
+    return explain_rows(estimator, rows, raw_values(estimator, X), target, int(random_state))
+
+
+def explain_rows(
+    estimator: GrownModel,
+    rows: np.ndarray,
+    values: list[np.ndarray] | None = None,
+    target: str | None = None,
+    random_state: int = 0,
+) -> Explanation:
+    """The same by rows (n, inputs) as the network takes them, and the columns of the table they come from."""
     sample, source = estimator.sample_, "X"
     data = rows
     if len(rows) < _FEW and sample is not None and len(sample) > len(rows):
@@ -77,7 +87,7 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
     axes = axes_of(estimator, data, known)
     most = max(8, min(_BACKGROUND, _NUMBERS // (2 * (len(axes) + 1))))
     background = data[spread_rows(len(data), 0, len(data), most)]
-    context = Context(Subject(estimator, target), axes, data, background, int(random_state))
+    context = Context(Subject(estimator, target), axes, data, background, random_state)
     return Explanation(estimator, context, rows, values, source)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...growth.model import GrownModel
 from ...rows.tables import Table
-from ..explanation.explanation import explain
+from ..explanation.explanation import Explanation, explain, explain_rows
 from .table import Values, values_of
 
 __all__ = ["explained"]
@@ -33,10 +33,10 @@ def explained(
     outputs = max(1, estimator.network_.n_outputs / _MOST_OUTPUTS)
     if n_columns * estimator.network_.n_parameters() * outputs > _MOST_WORK:
         return None
-    rows = _rows(estimator) if X is None else X
-    if rows is None:
+    explanation = _by_own_rows(estimator, target) if X is None else explain(estimator, X, target=target)
+    if explanation is None:
         return None
-    data = explain(estimator, rows, target=target).data((), _COLUMNS, _NEURONS)
+    data = explanation.data((), _COLUMNS, _NEURONS)
     columns = [{key: column[key] for key in _DRAWN} for column in data["columns"]]
     if estimator.table_ is None:
         for column, name in zip(columns, names, strict=True):
@@ -102,13 +102,15 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
-def _rows(estimator: GrownModel) -> Any:
-    """The rows that the model keeps, as its users have them."""
+def _by_own_rows(estimator: GrownModel, target: str | None) -> Explanation | None:
+    """An explanation by the rows that the model keeps, if it does."""
     values: Values | None = values_of(estimator, None, None)
-    if values is None or estimator.table_ is None:
-        return None if values is None else np.stack(values.columns, axis=1)
+    if values is None:
+        return None
+    if estimator.table_ is None:
+        return explain_rows(estimator, np.stack(values.columns, axis=1).astype(np.float64), target=target)
     names = [column.name for column in estimator.table_.columns_]
-    return Table(dict(zip(names, values.columns, strict=True)))
+    return explain(estimator, Table(dict(zip(names, values.columns, strict=True))), target=target)
 
 
 def _drawn(data: dict[str, Any]) -> set[int]:
