@@ -22,6 +22,7 @@ from opgrow.cli.playground import playground
 from opgrow.cli.predict import evaluate, predict
 from opgrow.cli.report import report
 from opgrow.cli.serve import serve
+from opgrow.cli.update import update
 from opgrow.common.version import __version__
 
 __all__ = ["app", "main"]
@@ -55,6 +56,7 @@ app.command()(demo)
 app.command()(fit)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(update)
 app.command()(compare)
 app.command()(inspect)
 app.command()(explain)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opgrow.cli import operators, options, peers, replication, studies
+from opgrow.cli import operators, options, peers, prequential, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -234,3 +234,4 @@ studies.add_commands(app)
 app.command()(peers.peers)
 app.command()(replication.readings)
 app.command()(operators.operators)
+app.command()(prequential.prequential)

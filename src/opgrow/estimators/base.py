@@ -24,6 +24,7 @@ from ..rows.problem import Problem
 from ..rows.tables import TableEncoder
 from .intervals import Intervals
 from .listeners.base import Callback
+from .stream.state import Running
 
 __all__ = ["GrowingEstimator", "NetworkSize", "Settings"]
 
@@ -63,6 +64,8 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
     table: TableEncoder | None
     #: What is known of the errors of a regressor.
     intervals_: Intervals | None = None
+    #: What `partial_fit` holds of the rows that it has seen.
+    running_: Running | None = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``table__max_categories=20`` gives the table an encoder if it has none.

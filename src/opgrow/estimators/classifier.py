@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,21 +19,26 @@ from .base import Settings
 from .fit.array_data import ArrayData
 from .fit.data import FitData, check_classes
 from .fit.inputs import EvalSet, check_eval_set
-from .learning import LearningEstimator, ScoredEstimator
+from .incremental import IncrementalEstimator, Labelled
+from .learning import ScoredEstimator
 from .outputs import network_outputs
-from .parameter_groups import ClassParameters, MachineParameters, RowParameters
+from .parameter_groups import ClassParameters, MachineParameters, RowParameters, StreamParameters
 from .parameters import class_weights
+from .stream.learned import LearnedRows
+from .stream.rows import Rows, check_named, joined_classes, named_classes
+from .stream.state import Running
 
 __all__ = ["GrowingClassifier"]
 
 
 class GrowingClassifier(
     MachineParameters,
+    StreamParameters,
     ClassParameters,
     RowParameters,
     ScoredEstimator,
     ClassifierMixin,
-    LearningEstimator[Settings],
+    IncrementalEstimator[Settings],
 ):
     """Fits and predicts classes."""
 
@@ -60,6 +66,66 @@ class GrowingClassifier(
     def _keep_targets(self, data: FitData) -> None:
         assert data.classes is not None
         self.classes_ = data.classes
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from further rows: the first call grows a network, later ones update its head exactly.
+
+        The head becomes the least-squares solution for all rows seen, in whatever chunks they came; layers
+        and the scaling of inputs stay those of the first call. After `fit`, which keeps no sums, what the
+        network says of its ``sample_`` takes the place of the rows that it has learned from.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes that were never seen before become new outputs. The first call needs two classes.
+        classes : array-like of labels, optional
+            Classes that are to be expected; those in y need not be named.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from opgrow import BLSClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = BLSClassifier(random_state=0).partial_fit(X[:100], y[:100])
+        >>> clf.partial_fit(X[100:], y[100:]).classes_
+        array([0, 1, 2])
+        """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"partial_fit cannot know the counts that class_weight={self.class_weight!r} needs: pass a "
+                "dictionary, or sample_weight"
+            )
+        named = None if classes is None else named_classes(classes)
+        if named is not None and not hasattr(self, "network_"):
+            check_named(y, named)
+        return self._learn(X, y, sample_weight, named)
+
+    def _adopt(self, network: Network, state: Running) -> None:
+        super()._adopt(network, state)
+        self.loss_ = "cross_entropy"  # as the head is scaled
+
+    def _labelled(self, rows: Rows, classes: np.ndarray | None) -> Labelled:
+        x, y, weight = rows
+        labels = joined_classes(self.classes_, y, "y")
+        if classes is not None:
+            labels = joined_classes(labels, classes, "classes")
+        places = np.full(len(labels), -1)
+        places[np.searchsorted(labels, self.classes_)] = np.arange(len(self.classes_))
+        codes = np.searchsorted(labels, y)
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, labels, codes)
+            keep = weight > 0
+            x, codes, weight = x[keep], codes[keep], weight[keep]
+        learned = LearnedRows(x, one_hot(codes, len(labels)), weight)
+        return Labelled(learned, places, {"classes_": labels})
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(target.shape[1]), np.ones(target.shape[1])

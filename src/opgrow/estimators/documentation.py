@@ -110,6 +110,15 @@ PARAMETERS = {
         What becomes of columns that are no numbers, or have gaps: an unfitted `opgrow.data.TableEncoder` with
         other parameters than its defaults. Parameters such as ``table__max_categories`` are its own.""",
     "class_weight": 'dict, "balanced" or None',
+    "forgetting": """float
+        Of the rows that ``partial_fit`` has seen, each counts so many times as much with each row after it: 1
+        forgets nothing; with 0.999, the last 1,000 rows have about 63 % of the weight.""",
+    "buffer_rows": """int
+        Rows that are kept once ``partial_fit`` was called, for ``grow``: half of them are the last ones, the
+        others a sample of all with as many of each class.""",
+    "warm_start": """bool
+        True: `fit` goes on from what there is. A first call is like that of ``partial_fit``, any further one
+        like ``grow``.""",
     "device": """{"auto", "cpu", "cuda", "cuda:N"}
         Where the network grows. "auto" takes a GPU if there is one and X has a million values or more.""",
     "n_jobs": """int or None

@@ -57,6 +57,7 @@ class LearningEstimator(PublishingEstimator[Settings]):
             data = self._rows(*team.together(partial(check_rows, self, X, y, sample_weight)), eval_set)
         Fit(self, data).run()
         self._keep_targets(data)
+        self.running_ = None
         return self
 
     @abstractmethod

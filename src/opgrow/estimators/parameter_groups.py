@@ -23,6 +23,7 @@ __all__ = [
     "MachineParameters",
     "RowParameters",
     "RunParameters",
+    "StreamParameters",
     "TuningParameters",
     "declares_parameters",
 ]
@@ -72,6 +73,15 @@ class ClassParameters:
     """What only classifiers have."""
 
     class_weight: ClassWeight = None
+
+
+@declares_parameters
+class StreamParameters:
+    """How an estimator goes on learning."""
+
+    forgetting: float = 1.0
+    buffer_rows: int = 500
+    warm_start: bool = False
 
 
 @declares_parameters

@@ -45,7 +45,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         """
         return plan_fit(self, n_rows, n_features, n_outputs)
 
-    def save(self, path: str | os.PathLike[str], *, sample: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, sample: bool = True, sums: bool = False) -> None:
         """Write the fitted model to one ``.safetensors`` file; `opgrow.load` reads it.
 
         Parameters
@@ -54,8 +54,11 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         sample : bool, default=True
             False leaves out ``sample_``, up to 256 rows of the training data by which exports measure
             themselves.
+        sums : bool, default=False
+            True adds what ``partial_fit`` and ``grow`` need to go on, bit for bit; ``running_.n_bytes`` tells
+            its size.
         """
-        files.save(self, path, sample=sample)
+        files.save(self, path, sample=sample, sums=sums)
 
     def export_onnx(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,15 +19,24 @@ from .base import Settings
 from .fit.array_data import ArrayData
 from .fit.data import FitData
 from .fit.inputs import EvalSet, check_eval_set
-from .learning import LearningEstimator, ScoredEstimator
+from .incremental import IncrementalEstimator, Labelled
+from .learning import ScoredEstimator
 from .outputs import network_outputs
-from .parameter_groups import MachineParameters, RowParameters
+from .parameter_groups import MachineParameters, RowParameters, StreamParameters
+from .stream.learned import LearnedRows
+from .stream.rows import Rows
+from .stream.state import Running
 
 __all__ = ["GrowingRegressor"]
 
 
 class GrowingRegressor(
-    MachineParameters, RowParameters, ScoredEstimator, RegressorMixin, LearningEstimator[Settings]
+    MachineParameters,
+    StreamParameters,
+    RowParameters,
+    ScoredEstimator,
+    RegressorMixin,
+    IncrementalEstimator[Settings],
 ):
     """Fits and predicts one or several numeric targets."""
 
@@ -55,6 +64,43 @@ class GrowingRegressor(
     def _keep_targets(self, data: FitData) -> None:
         assert data.n_targets is not None
         self.n_targets_, self.single_target_ = data.n_targets, data.single_target
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from further rows: the first call grows a network, later ones update its head exactly.
+
+        The head becomes the least-squares solution for all rows seen, in whatever chunks they came; layers
+        and the scaling of inputs and targets stay those of the first call. After `fit`, which keeps
+        no sums, what the network says of its ``sample_`` takes the place of the rows that it has seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from opgrow import BLSRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = BLSRegressor(random_state=0).partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+        >>> bool(model.score(X, y) > 0.4)
+        True
+        """
+        return self._learn(X, y, sample_weight)
+
+    def _adopt(self, network: Network, state: Running) -> None:
+        super()._adopt(network, state)
+        self.intervals_ = None  # rows that were held out told of the errors of another head
+
+    def _labelled(self, rows: Rows, classes: np.ndarray | None) -> Labelled:
+        x, y, weight = rows
+        target = as_numbers(y)
+        if target.shape[1] != self.n_targets_:
+            raise ValueError(
+                f"y has {target.shape[1]} targets, and {type(self).__name__} has {self.n_targets_}"
+            )
+        return Labelled(LearnedRows(x, target, weight), np.arange(self.n_targets_), {})
 
     def _target_constants(self, target: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return moments(target, weight, "y", team=current())
@@ -101,7 +147,7 @@ class GrowingRegressor(
         if intervals is None:
             raise ValueError(
                 f"this {type(self).__name__} knows nothing of its errors, as no rows validated it: fit it "
-                "again with a validation_fraction above 0 or an eval_set"
+                "again, and not by partial_fit, with a validation_fraction above 0 or an eval_set"
             )
         half = np.concatenate([intervals.half_widths(self.network_, x, coverage) for x in chunks])
         low, high = outputs - half, outputs + half

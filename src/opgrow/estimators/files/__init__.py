@@ -29,6 +29,7 @@ from ..base import GrowingEstimator
 from ..registry import ESTIMATORS
 from .format import MAX_BLOCKS, MAX_TEXT, STEP_TENSORS
 from .reading import parse, restore
+from .running import running_tensors
 from .tensors import check_tensors
 from .writing import describe
 
@@ -82,6 +83,7 @@ def save(
     *,
     target: str | None = None,
     sample: bool = True,
+    sums: bool = False,
 ) -> None:
     """Write a fitted estimator, or a pipeline that ends in one, to one file, as a whole or not at all.
 
@@ -101,6 +103,9 @@ def save(
     sample : bool, default=True
         False leaves out ``sample_``, up to 256 rows of the training data by which exports measure themselves:
         for a model that is given to people who may not see the data.
+    sums : bool, default=False
+        True adds what ``partial_fit`` and ``grow`` need to go on: for p features of the last layer and C
+        outputs 8 (p + 1) (p + C) bytes, and the rows of the buffer unless ``sample`` is False.
 
     Examples
     --------
@@ -137,9 +142,14 @@ def save(
         raise NotFittedError(f"This {name} is not fitted: call fit before saving it.")
     check_writable(path)
     check_suffix(path, ".safetensors", "model file")
+    if sums and estimator.running_ is None:
+        raise ValueError(f"this {name} holds no sums: they come with partial_fit or warm_start=True")
+    estimator = copy(estimator)
     if not sample:
-        estimator = copy(estimator)
         estimator.sample_ = None
+        estimator.running_ = None if estimator.running_ is None else estimator.running_.without_rows()
+    if not sums:
+        estimator.running_ = None
     description = describe(estimator)
     if target is not None:
         description["target"] = str(target)
@@ -150,6 +160,8 @@ def save(
     text = json.dumps(description, allow_nan=False, separators=(",", ":"))
     if estimator.intervals_ is not None:
         tensors |= estimator.intervals_.tensors()
+    if estimator.running_ is not None:
+        tensors |= running_tensors(estimator.running_)
     if estimator.sample_ is not None:
         tensors["sample"] = np.ascontiguousarray(estimator.sample_)
     write_atomically(path, packed(text, tensors))

@@ -43,6 +43,7 @@ from .format import (
     operator_names,
     require,
 )
+from .running import restore_running
 
 __all__ = ["parse", "restore", "tried_operators"]
 
@@ -142,6 +143,7 @@ def restore(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> GrowingEs
     intervals = record["intervals"]
     if intervals is not None:
         estimator.intervals_ = Intervals.from_tensors(intervals["rows"], tensors)
+    estimator.running_ = restore_running(record, tensors)
     estimator.network_ = _network(record, tensors)
     return estimator
 

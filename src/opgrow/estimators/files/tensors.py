@@ -21,6 +21,7 @@ from .format import (
     require,
     size_of,
 )
+from .running import RUNNING, running_shapes
 
 __all__ = ["check_tensors"]
 
@@ -41,10 +42,10 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
             tuple(shape) == expected[name],
             f"tensor {name!r} has shape {tuple(shape)}, and the topology says {expected[name]}",
         )
-        if name.endswith("num_batches_tracked"):
+        if name.endswith("num_batches_tracked") or name == f"{RUNNING}buffer.number":
             suits = dtype == "I64"
         else:
-            free = name == "sample" or name.startswith(("input_", "intervals.", "output_"))
+            free = name == "sample" or name.startswith(("input_", "intervals.", "output_", RUNNING))
             suits = dtype in _FLOATING and (free or dtype == precision)
         require(suits, f"tensor {name!r} has the data type {dtype}")
 
@@ -72,6 +73,7 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, _Shape]:
     seen = head_spans(widths, members, broad)
     width = sum(stop - start for _, start, stop in seen) if seen else n_inputs
     require("head" in record, "'head' is missing")
+    shapes |= running_shapes(record, width)
     if record["head"] is None:
         return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
     check_registered(operator_names(record["head"]))

@@ -30,6 +30,7 @@ from .format import (
     check_label_lengths,
     check_number_of_blocks,
 )
+from .running import describe_running
 
 __all__ = ["describe"]
 
@@ -67,6 +68,7 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         "classes": _describe_classes(estimator.classes_) if is_classifier(estimator) else None,
         "single_target": None if is_classifier(estimator) else bool(estimator.single_target_),
         **_describe_columns(estimator),
+        **({} if estimator.running_ is None else {"running": describe_running(estimator.running_)}),
         "history": [_describe_step(step) for step in estimator.history_],
     }
 

@@ -41,13 +41,16 @@ __all__ = ["Fit"]
 
 #: Parameters that say where and how a network grows, and not which.
 _NOT_OF_THE_NETWORK = (
+    "buffer_rows",
     "callbacks",
     "checkpoint_dir",
     "checkpoint_seconds",
+    "forgetting",
     "n_jobs",
     "random_state",
     "table",
     "verbose",
+    "warm_start",
 )
 
 

@@ -14,7 +14,7 @@ from ...rows.tables import TableEncoder
 from ..base import GrowingEstimator
 from .tables import Given, as_given, checked_targets, encoded, learn_table
 
-__all__ = ["EvalSet", "check_eval_set", "check_inputs", "check_rows"]
+__all__ = ["EvalSet", "check_eval_set", "check_inputs", "check_rows", "target_options"]
 
 #: Inputs and targets, or a list with that one pair.
 EvalSet = tuple[ArrayLike, ArrayLike] | list[tuple[ArrayLike, ArrayLike]]
@@ -53,7 +53,7 @@ def check_rows(
     """Inputs, targets and weights of the rows to fit; the estimator gets its encoder if X is a table."""
     check_labels(y, is_classifier(estimator))
     _check_wishes(estimator)
-    options = _target_options(estimator)
+    options = target_options(estimator)
     given = as_given(_tensor(x), estimator.table)
     if isinstance(given, Given):
         with checking():
@@ -86,7 +86,7 @@ def check_eval_set(estimator: GrowingEstimator[Any], eval_set: Any) -> tuple[np.
     try:
         check_labels(eval_set[1], is_classifier(estimator))
         x, y = (as_array(part) if i else part for i, part in enumerate(eval_set))
-        options = _target_options(estimator)
+        options = target_options(estimator)
         given = as_given(_tensor(x), estimator.table)
         if estimator.table_ is None:
             if isinstance(given, Given):
@@ -105,5 +105,5 @@ def check_eval_set(estimator: GrowingEstimator[Any], eval_set: Any) -> tuple[np.
         raise kind(f"eval_set: {error}") from error
 
 
-def _target_options(estimator: GrowingEstimator[Any]) -> dict[str, bool]:
+def target_options(estimator: GrowingEstimator[Any]) -> dict[str, bool]:
     return {} if is_classifier(estimator) else _NUMBERS

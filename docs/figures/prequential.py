@@ -1,0 +1,40 @@
+"""Figures of docs/streams.md: what `opgrow bench prequential` measured."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .marks import RESULTS, Figures, markdown_table
+
+__all__ = ["figures"]
+
+
+def figures() -> Figures:
+    """Accuracy and time of models on streams, and of digits whose classes come two at a time."""
+    text = (RESULTS / "prequential" / "runs.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    streams = [line for line in lines if "microseconds_a_row" in line]
+    digits = [line for line in lines if "way" in line]
+    tables = {"prequential": _streams(streams), "prequential-digits": _digits(digits)}
+    return Figures(tables, {"prequential-commit": streams[-1]["commit"]}, {})
+
+
+def _streams(lines: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(line["stream"] for line in lines))
+    found = {(line["stream"], line["model"]): line for line in lines}
+    rows = []
+    for model in dict.fromkeys(line["model"] for line in lines):
+        own = [found[name, model] for name in names]
+        cells = [f"{100 * line['accuracy']:.1f} / {100 * line['last_tenth']:.1f}" for line in own]
+        rows.append((model, *cells, f"{sum(line['microseconds_a_row'] for line in own) / len(own):.0f}"))
+    return markdown_table(("accuracy (%): all / last tenth", *names, "µs a row"), rows)
+
+
+def _digits(lines: list[dict[str, Any]]) -> str:
+    ways = list(dict.fromkeys(line["way"] for line in lines))
+    found = {(line["model"], line["way"]): f"{100 * line['accuracy']:.1f}" for line in lines}
+    models = dict.fromkeys(line["model"] for line in lines)
+    return markdown_table(
+        ("accuracy (%)", *ways), [(model, *(found[model, way] for way in ways)) for model in models]
+    )

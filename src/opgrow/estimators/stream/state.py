@@ -1,0 +1,154 @@
+"""What a fitted estimator holds of the rows that it has seen, and the head that follows from it.
+
+The features that the head sees stay what they are, and so do the constants by which inputs and targets are
+scaled. The head becomes the least-squares solution for all rows seen (`opgrow.closed_form.running_ridge`),
+whatever head the network was grown with. For classes its outputs estimate the targets 0 and 1; a factor
+that the first rows decide makes logits of them.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...closed_form.running_ridge import RidgeSolution, RunningRidge
+from ...engine.native import native
+from ...network import Linear, Network
+from ...network.scaling import Ranges, spread_rows
+from ...rows.preparation import ranges
+from ...training.scores import temperature
+from .buffer import Buffer
+from .learned import LearnedRows
+
+__all__ = ["Running"]
+
+#: Ridges that generalised cross-validation chooses from, relative to a sum over rows of mean weight 1.
+_RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
+#: Rows whose features are computed at once, and rows that decide the scale of the logits, at most.
+_CHUNK_ROWS, _SCALE_ROWS = 8192, 4096
+
+
+@dataclass(frozen=True)
+class Running:
+    """The sums of an estimator's head, and what else the rows decide.
+
+    Attributes
+    ----------
+    sums : RunningRidge of the features that the head sees
+    ridge : by which the head is solved, chosen from the rows of the first call
+    factor : what the head's outputs are multiplied by; 1 for regression
+    ranges : what was seen of inputs and targets
+    n_rows : rows seen
+    buffer : some of these rows
+    """
+
+    sums: RunningRidge
+    ridge: float
+    factor: float
+    ranges: Ranges
+    n_rows: int
+    buffer: Buffer
+
+    @classmethod
+    def of(cls, network: Network, rows: LearnedRows, forgetting: float, buffer_rows: int) -> Running:
+        """The state after the first rows: those that a network was grown from, or what is left of them."""
+        sums = RunningRidge.start(network.head_width, rows.target.shape[1])
+        sums = _extended(sums, network, rows, forgetting)
+        ridge = sums.best_ridge(_RIDGES)
+        factor = 1.0
+        if network.output_mean is None:
+            factor = _factor(network, sums, sums.solve(ridge), rows)
+        buffer = Buffer.empty(buffer_rows, rows.x, rows.target)
+        buffer = buffer.extended(rows, network.output_mean is None)
+        return cls(sums, ridge, factor, ranges(rows.x, rows.target), len(rows.x), buffer)
+
+    def learned(self, network: Network, rows: LearnedRows, forgetting: float) -> Running:
+        """The state after further rows; ``network`` has the features that it had from the start."""
+        if not len(rows.x):
+            return self
+        seen = self.ranges.joined(ranges(rows.x, rows.target))
+        sums = _extended(self.sums, network, rows, forgetting)
+        buffer = self.buffer.extended(rows, network.output_mean is None)
+        return replace(self, sums=sums, ranges=seen, n_rows=self.n_rows + len(rows.x), buffer=buffer)
+
+    def with_targets(self, places: np.ndarray) -> Running:
+        """The state with further classes, which no row so far belongs to; see `RunningRidge.with_targets`."""
+        known = places >= 0
+        low, high = np.zeros((2, len(places)))
+        low[known], high[known] = (
+            self.ranges.target_low[places[known]],
+            self.ranges.target_high[places[known]],
+        )
+        seen = replace(self.ranges, target_low=low, target_high=high)
+        buffer = self.buffer.with_targets(places)
+        return replace(self, sums=self.sums.with_targets(places), ranges=seen, buffer=buffer)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the sums and the buffer take, in memory and in a model file."""
+        holders = (self.sums, self.ranges, self.buffer)
+        return sum(a.nbytes for one in holders for a in vars(one).values() if isinstance(a, np.ndarray))
+
+    def without_rows(self) -> Running:
+        """The state with an empty buffer, for a file that is to hold no rows."""
+        return replace(self, buffer=self.buffer.emptied())
+
+    def solution(self) -> RidgeSolution:
+        """The head in double precision, for targets as it was grown for and before it is scaled."""
+        return self.sums.solve(self.ridge)
+
+    def network(self, network: Network) -> Network:
+        """A network with the same features and the head of all rows seen; the one passed stays as it is."""
+        weight, bias, *_ = self.solution()
+        result = copy(network)
+        head = Linear(*weight.shape)
+        head.weight[:], head.bias[:] = weight * self.factor, bias * self.factor
+        result.head, result.n_outputs = head, len(bias)
+        seen = self.ranges
+        result.input_low, result.input_high = _wider(
+            network.input_low, network.input_high, seen.low, seen.high
+        )
+        if network.output_mean is not None:
+            limits = network.output_low, network.output_high, *seen.output_limits()
+            result.output_low, result.output_high = _wider(*limits)
+        return result
+
+
+def _wider(
+    low: np.ndarray | None, high: np.ndarray | None, new_low: np.ndarray, new_high: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Both ranges as one; older model files do not tell theirs, and none is made up."""
+    if low is None or high is None:
+        return low, high
+    return np.minimum(low, new_low), np.maximum(high, new_high)
+
+
+def _extended(sums: RunningRidge, network: Network, rows: LearnedRows, forgetting: float) -> RunningRidge:
+    target = rows.target
+    if network.output_mean is not None and network.output_scale is not None:
+        target = (target - network.output_mean) / network.output_scale
+    for start in range(0, len(rows.x), _CHUNK_ROWS):
+        span = slice(start, start + _CHUNK_ROWS)
+        features = network.features(rows.x[span])
+        sums = sums.extended(features, target[span], rows.weight[span], forgetting)
+    return sums
+
+
+def _factor(network: Network, sums: RunningRidge, head: RidgeSolution, rows: LearnedRows) -> float:
+    """By which factor estimates of 0 and 1 become logits: that of the least cross-entropy.
+
+    Each row is predicted by the head without it, which leverages tell, and as in `calibrate` no number of
+    rows proves more than it can.
+    """
+    chosen = spread_rows(len(rows.x), 0, len(rows.x), _SCALE_ROWS)
+    features = network.features(rows.x[chosen]).astype(np.float64)
+    target, weight = rows.target[chosen].astype(np.float64), rows.weight[chosen]
+    outputs = native().multiply(features, head.weight) + head.intercept
+    standardised = np.ascontiguousarray(((features - sums.mean) / head.scale).T)
+    whitened = native().substitute(head.factor, standardised)
+    leverage = weight * sums.count / sums.weight * (1 / sums.count + (whitened * whitened).sum(axis=0))
+    outputs = target - (target - outputs) / (1 - leverage).clip(1e-3)[:, None]
+    doubt = 1.0 / (len(rows.x) + 1.0)
+    return temperature(outputs, (1 - doubt) * target + doubt / target.shape[1], weight)

@@ -1,0 +1,51 @@
+"""Prequential evaluation: rows are predicted before they are learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from opgrow.bench.prequential import MODELS, Stream, class_incremental, prequential
+
+
+class Remembers:
+    """Predicts the class of the last row that it has learned from."""
+
+    def __init__(self):
+        self.learned, self.last = [], None
+
+    def partial_fit(self, x, y, classes):
+        self.learned.append(len(x))
+        self.last = y[-1]
+
+    def predict(self, x):
+        assert self.learned
+        return np.full(len(x), self.last)
+
+
+def test_every_chunk_is_predicted_before_it_is_learned():
+    stream = Stream("steps", np.zeros((50, 1)), np.repeat([0, 1, 1, 0, 0], 10), ())
+    model = Remembers()
+    result = prequential(model, stream, 10, [0, 1])
+    np.testing.assert_array_equal(result.right, [0, 10, 0, 10])
+    assert model.learned == [10] * 5
+    assert result.accuracy == 0.5
+    assert result.last(0.25) == 1.0
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith(("BLS", "SGD", "Gauss"))])
+def test_models_learn_a_line(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 4))
+    result = prequential(MODELS[name](), Stream("line", x, (x[:, 0] > 0).astype(int), ()), 300, [0, 1])
+    assert result.last(0.3) > 0.85
+
+
+def test_all_classes_come_two_at_a_time():
+    rng = np.random.default_rng(0)
+    y = rng.integers(6, size=600)
+    x = rng.normal(size=(600, 6)) * 0.2 + np.eye(6)[y]
+    for grow in (False, True):
+        model = class_incremental(MODELS["BLS"](), x, y, grow)
+        assert list(model.classes_) == list(range(6))
+        assert model.score(x, y) > 0.9
