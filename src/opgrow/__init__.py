@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .estimators import *  # noqa: F403
     from .estimators.files import load, save
     from .estimators.listeners import Callback
+    from .estimators.stream.page_hinkley import PageHinkley
     from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
@@ -38,6 +39,7 @@ __all__ = [
     "Layer",
     "Network",
     "OperatorSet",
+    "PageHinkley",
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
@@ -60,6 +62,7 @@ _HOMES = {
     "estimators": tuple(f"{method}{kind}" for method in _METHODS for kind in ("Classifier", "Regressor")),
     "estimators.files": ("load", "save"),
     "estimators.listeners": ("Callback",),
+    "estimators.stream.page_hinkley": ("PageHinkley",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (
