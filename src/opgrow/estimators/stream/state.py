@@ -100,6 +100,10 @@ class Running:
         holders = (self.sums, self.ranges, self.buffer)
         return sum(a.nbytes for one in holders for a in vars(one).values() if isinstance(a, np.ndarray))
 
+    def with_file(self, name: str) -> Running:
+        """The state that remembers a file, whose rows it has learned, by its name."""
+        return replace(self, files=(*self.files, name))
+
     def without_rows(self) -> Running:
         """The state with an empty buffer, for a file that is to hold no rows."""
         return replace(self, buffer=self.buffer.emptied())
