@@ -27,8 +27,9 @@ def _streams(lines: list[dict[str, Any]]) -> str:
     for model in dict.fromkeys(line["model"] for line in lines):
         own = [found[name, model] for name in names]
         cells = [f"{100 * line['accuracy']:.1f} / {100 * line['last_tenth']:.1f}" for line in own]
-        rows.append((model, *cells, f"{sum(line['microseconds_a_row'] for line in own) / len(own):.0f}"))
-    return markdown_table(("accuracy (%): all / last tenth", *names, "µs a row"), rows)
+        means = (sum(line[name] for line in own) / len(own) for name in ("kilobytes", "microseconds_a_row"))
+        rows.append((model, *cells, *(f"{mean:,.0f}" for mean in means)))
+    return markdown_table(("accuracy (%): all / last tenth", *names, "kB", "µs a row"), rows)
 
 
 def _digits(lines: list[dict[str, Any]]) -> str:

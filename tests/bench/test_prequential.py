@@ -41,6 +41,16 @@ def test_models_learn_a_line(name):
     assert result.last(0.3) > 0.85
 
 
+@pytest.mark.parametrize("name", ["ARFClassifier", "HoeffdingAdaptiveTreeClassifier"])
+def test_models_of_river_take_rows_of_arrays(name):
+    pytest.importorskip("river")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1200, 3))
+    result = prequential(MODELS[name](), Stream("line", x, (x[:, 0] > 0).astype(int), ()), 200, [0, 1])
+    assert result.last(0.3) > 0.85
+    assert result.n_bytes > 1000
+
+
 def test_all_classes_come_two_at_a_time():
     rng = np.random.default_rng(0)
     y = rng.integers(6, size=600)

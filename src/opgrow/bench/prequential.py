@@ -8,12 +8,15 @@ and one after each drift; a share of the labels is wrong.
 from __future__ import annotations
 
 import os
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..common.extras import require
 
 __all__ = ["MODELS", "Chunked", "Stream", "class_incremental", "prequential", "streams", "study"]
 
@@ -31,11 +34,19 @@ class Stream(NamedTuple):
 
 
 class Chunked(NamedTuple):
-    """What a model has made of a stream: correct predictions of each chunk, rows of each, and CPU seconds."""
+    """What a model has made of a stream.
+
+    Attributes
+    ----------
+    right, rows : correct predictions of each chunk, and its rows
+    seconds : of the CPU
+    n_bytes : of the model at the end, with all that it needs to go on, as pickle writes it
+    """
 
     right: np.ndarray
     rows: np.ndarray
     seconds: float
+    n_bytes: int
 
     @property
     def accuracy(self) -> float:
@@ -53,8 +64,9 @@ def streams(data_home: str | os.PathLike[str] | None, n_rows: int = 20_000) -> I
 
     for name, kind in (("planes, sudden", "sudden"), ("rings, sudden", "rings"), ("planes, slow", "slow")):
         yield _generated(name, kind, n_rows)
-    eeg = load("eeg_eye_state", data_home)
-    yield Stream("eeg_eye_state", eeg.data, eeg.target, ())
+    for name in ("eeg_eye_state", "pendigits"):
+        table = load(name, data_home)
+        yield Stream(name, table.data, table.target, ())
 
 
 def _generated(name: str, kind: str, n_rows: int) -> Stream:
@@ -82,7 +94,8 @@ def prequential(model: Any, stream: Stream, chunk: int, classes: Sequence[int]) 
             right.append(int((model.predict(x) == y).sum()))
             rows.append(len(x))
         model.partial_fit(x, y, classes=classes)
-    return Chunked(np.array(right), np.array(rows), time.process_time() - began)
+    seconds = time.process_time() - began
+    return Chunked(np.array(right), np.array(rows), seconds, len(pickle.dumps(model)))
 
 
 class _Scaled:
@@ -98,6 +111,29 @@ class _Scaled:
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self.model.predict(self.scaler.transform(x)))
+
+
+class _RowByRow:
+    """A model of river, which learns rows one at a time; rows are dictionaries there."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def partial_fit(self, x: np.ndarray, y: np.ndarray, classes: Sequence[int]) -> None:
+        for row, label in zip(x.tolist(), y.tolist(), strict=True):
+            self.model.learn_one(dict(enumerate(row)), label)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.array([self.model.predict_one(dict(enumerate(row))) for row in x.tolist()])
+
+
+def _adaptive_forest() -> Any:
+    return _RowByRow(require("river.forest", "A peer of this study", "bench").ARFClassifier(seed=0))
+
+
+def _adaptive_tree() -> Any:
+    trees = require("river.tree", "A peer of this study", "bench")
+    return _RowByRow(trees.HoeffdingAdaptiveTreeClassifier(seed=0))
 
 
 def _sgd() -> Any:
@@ -127,12 +163,19 @@ def _ours(name: str, **parameters: Any) -> Callable[[], Any]:
     return make
 
 
+#: What is asked of our models on a stream that may change.
+_WAYS: dict[str, dict[str, Any]] = {
+    "": {},
+    ", forgetting 0.999": {"forgetting": 0.999},
+    ", drift": {"drift": "page_hinkley"},
+    ", drift, forgetting 0.999": {"drift": "page_hinkley", "forgetting": 0.999},
+}
 #: Models with incremental learning, by name: each is made anew for every stream.
 MODELS: dict[str, Callable[[], Any]] = {
-    "HeMLGOP": _ours("HeMLGOP", preset="compact"),
-    "HeMLGOP, forgetting 0.999": _ours("HeMLGOP", preset="compact", forgetting=0.999),
-    "BLS": _ours("BLS"),
-    "BLS, forgetting 0.999": _ours("BLS", forgetting=0.999),
+    **{f"HeMLGOP{way}": _ours("HeMLGOP", preset="compact", **options) for way, options in _WAYS.items()},
+    **{f"BLS{way}": _ours("BLS", **options) for way, options in _WAYS.items()},
+    "ARFClassifier": _adaptive_forest,
+    "HoeffdingAdaptiveTreeClassifier": _adaptive_tree,
     "SGDClassifier": _sgd,
     "GaussianNB": _bayes,
     "MLPClassifier": _mlp,
@@ -171,6 +214,7 @@ def study(
                     "chunk": chunk,
                     "accuracy": round(result.accuracy, 4),
                     "last_tenth": round(result.last(0.1), 4),
+                    "kilobytes": round(result.n_bytes / 1000),
                     "microseconds_a_row": round(1e6 * result.seconds / len(stream.x), 1),
                 }
         yield from (origin | line for line in _digits())

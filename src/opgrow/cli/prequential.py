@@ -20,7 +20,8 @@ def prequential(
 ) -> None:
     """Predict chunks of streams before they are learned from, and learn digits two classes at a time.
 
-    Of our models and of scikit-learn's that have partial_fit: accuracy, CPU time and parameters.
+    Of our models, of scikit-learn's that have partial_fit, and of the adaptive trees and forests of river:
+    accuracy, CPU time and size.
     """
     import json
 
