@@ -16,7 +16,9 @@ def figures() -> Figures:
     lines = [json.loads(line) for line in text.splitlines()]
     streams = [line for line in lines if "microseconds_a_row" in line]
     digits = [line for line in lines if "way" in line]
-    tables = {"prequential": _streams(streams), "prequential-digits": _digits(digits)}
+    tables = {"prequential-digits": _digits(digits)}
+    for chunk in (500, 50):
+        tables[f"prequential-{chunk}"] = _streams([line for line in streams if line["chunk"] == chunk])
     return Figures(tables, {"prequential-commit": streams[-1]["commit"]}, {})
 
 

@@ -31,6 +31,9 @@ def test_every_chunk_is_predicted_before_it_is_learned():
     assert model.learned == [10] * 5
     assert result.accuracy == 0.5
     assert result.last(0.25) == 1.0
+    model = Remembers()
+    assert prequential(model, stream, 5, [0, 1], first=20).rows.tolist() == [5] * 6
+    assert model.learned == [20, *[5] * 6]
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith(("BLS", "SGD", "Gauss"))])

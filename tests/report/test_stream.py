@@ -24,17 +24,31 @@ def test_a_page_has_the_section_where_rows_were_watched():
         assert '<a href="#how-it-went-on">' in text
         assert "1,000 rows came after the first ones" in text
         assert any(event.kind == "drift" for event in model.stream_.events)
-        assert "rows from before it count" in text
+        assert "rows from before it" in text
     plain = page(small(BLSClassifier).partial_fit(x, y > 0))
     assert "how-it-went-on" not in plain
 
 
 def test_every_kind_of_event_is_told():
     record = StreamRecord().noted(500, 100, 12.0, 340).noted(600, 100, 8.0, 500)
-    for kind, value in (("drift", 0.03), ("grown", 0.25), ("tried", -float("inf")), ("dropped", 40)):
+    for kind, value in (
+        ("drift", 0.03),
+        ("drift", 0.0),
+        ("drift", 1.0),
+        ("grown", 0.25),
+        ("tried", -float("inf")),
+        ("dropped", 40),
+    ):
         record = record.happened(StreamEvent(600, kind, value, 500))
     text = "".join(stream_parts(record, True))
-    for words in ("count 0.03 times", "better by 25.0 %", "40 neurons", "share of wrong classes"):
+    for words in (
+        "count 0.03 times",
+        "are forgotten",
+        "count as before",
+        "better by 25.0 %",
+        "40 neurons",
+        "share of wrong classes",
+    ):
         assert words in text
     assert "No drift was found" in "".join(stream_parts(StreamRecord().noted(9, 9, 1.0, 1), False))
     assert "No rows have come" in "".join(stream_parts(StreamRecord(), False))

@@ -1,7 +1,7 @@
 """Streams with known drifts and tables in the order of time, and what models make of them row by row.
 
 Prequential: each chunk is predicted before it is learned from, so that every row is a test row once. The
-first chunk is only learned from. Generated streams have labels that follow from two hidden rules, one before
+first rows are only learned from. Generated streams have labels that follow from two hidden rules, one before
 and one after each drift; a share of the labels is wrong.
 """
 
@@ -12,6 +12,7 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = ["MODELS", "Chunked", "Stream", "class_incremental", "prequential", "s
 
 #: Share of wrong labels in generated streams.
 _NOISE = 0.05
+#: Rows that are learned before any is predicted.
+_FIRST_ROWS = 500
 
 
 class Stream(NamedTuple):
@@ -84,12 +87,15 @@ def _generated(name: str, kind: str, n_rows: int) -> Stream:
     return Stream(name, x, (y ^ wrong).astype(int), () if kind == "slow" else (n_rows // 2,))
 
 
-def prequential(model: Any, stream: Stream, chunk: int, classes: Sequence[int]) -> Chunked:
-    """Predict and then learn each chunk of so many rows."""
+def prequential(
+    model: Any, stream: Stream, chunk: int, classes: Sequence[int], first: int | None = None
+) -> Chunked:
+    """Learn the ``first`` rows, by default a chunk; then predict and learn each chunk of so many rows."""
     right, rows = [], []
     began = time.process_time()
-    for start in range(0, len(stream.x), chunk):
-        x, y = stream.x[start : start + chunk], stream.y[start : start + chunk]
+    starts = range(chunk if first is None else first, len(stream.x), chunk)
+    for start, stop in pairwise([0, *starts, len(stream.x)]):
+        x, y = stream.x[start:stop], stream.y[start:stop]
         if start:
             right.append(int((model.predict(x) == y).sum()))
             rows.append(len(x))
@@ -195,9 +201,9 @@ def class_incremental(model: Any, x: np.ndarray, y: np.ndarray, grow: bool) -> A
 
 
 def study(
-    data_home: str | os.PathLike[str] | None, n_rows: int, chunk: int, models: Sequence[str] = tuple(MODELS)
+    data_home: str | os.PathLike[str] | None, n_rows: int, chunk: int, digits: bool = True
 ) -> Iterator[dict[str, Any]]:
-    """One line for each model on each stream, and for each way to learn the digits."""
+    """One line for each model on each stream, and with ``digits`` for each way to learn these."""
     from .provenance import commit, machine
 
     origin = {"commit": commit(), "machine": machine()}
@@ -205,19 +211,20 @@ def study(
         warnings.simplefilter("ignore")  # rows outside of what was seen are what streams are about
         for stream in streams(data_home, n_rows):
             classes = np.unique(stream.y).tolist()
-            for name in models:
-                result = prequential(MODELS[name](), stream, chunk, classes)
+            for name, make in MODELS.items():
+                result = prequential(make(), stream, chunk, classes, _FIRST_ROWS)
                 yield origin | {
                     "stream": stream.name,
                     "model": name,
                     "rows": len(stream.x),
+                    "first": _FIRST_ROWS,
                     "chunk": chunk,
                     "accuracy": round(result.accuracy, 4),
                     "last_tenth": round(result.last(0.1), 4),
                     "kilobytes": round(result.n_bytes / 1000),
                     "microseconds_a_row": round(1e6 * result.seconds / len(stream.x), 1),
                 }
-        yield from (origin | line for line in _digits())
+        yield from (origin | line for line in (_digits() if digits else ()))
 
 
 def _digits() -> Iterator[dict[str, Any]]:

@@ -16,19 +16,20 @@ def prequential(
     data: studies.Data = None,
     out: Annotated[Path | None, typer.Option(help="File to which each result is added as a line.")] = None,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of each generated stream.")] = 20_000,
-    chunk: Annotated[int, typer.Option(min=100, help="Rows that are predicted and then learned.")] = 500,
+    chunk: Annotated[int, typer.Option(min=1, help="Rows that are predicted and then learned.")] = 500,
+    digits: Annotated[bool, typer.Option(help="Whether to learn the digits two classes at a time.")] = True,
 ) -> None:
     """Predict chunks of streams before they are learned from, and learn digits two classes at a time.
 
-    Of our models, of scikit-learn's that have partial_fit, and of the adaptive trees and forests of river:
-    accuracy, CPU time and size.
+    The first 500 rows of a stream are only learned from. Of our models, of scikit-learn's that have
+    partial_fit, and of the adaptive trees and forests of river: accuracy, CPU time and size.
     """
     import json
 
     from opgrow.bench.prequential import study
     from opgrow.common.atomic import append_line
 
-    for line in study(data, rows, chunk):
+    for line in study(data, rows, chunk, digits):
         typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)

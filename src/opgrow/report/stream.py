@@ -69,5 +69,7 @@ def _events(events: tuple[StreamEvent, ...]) -> list[str]:
 
 
 def _said(event: StreamEvent) -> str:
+    if event.kind == "drift" and event.value in (0.0, 1.0):
+        return "rows from before it " + ("count as before" if event.value else "are forgotten")
     value = f"{100 * event.value:.1f} %" if event.kind in ("grown", "tried") else short(event.value)
     return _WORDS[event.kind][1].format(value)

@@ -26,11 +26,11 @@ def watch():
     record = record.happened(StreamEvent(120, "drift", 0.3, 44)).happened(
         StreamEvent(120, "tried", -float("inf"), 44)
     )
-    return Watch(detector, 20, 620, 2000, 800, 3, 1 / 9, 2, record)
+    return Watch(detector, 20, 620, 2000, 800, 3, 1 / 9, 90, 2, record)
 
 
 def test_it_comes_back_as_it_was():
-    for one in (watch(), replace(watch(), before=None, detector=None)):
+    for one in (watch(), replace(watch(), before=None, alarm=None, detector=None)):
         assert restore_watch(json.loads(json.dumps(describe_watch(one), allow_nan=False))) == one
     assert restore_watch(None) is None
 

@@ -51,6 +51,16 @@ def test_a_drift_is_found_and_older_rows_are_forgotten(cls):
     assert max(errors) > 2 * np.median(errors)
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 2000])
+def test_drifts_are_found_in_chunks_of_any_size(chunk):
+    x, y = rows_of(HeMLRNClassifier, 2600)
+    model = small(HeMLRNClassifier, drift="page_hinkley").partial_fit(x[:500], y[:500])
+    model = streamed(model, x, y, chunk, 500)
+    [event] = events_of(model, "drift")
+    assert 2050 <= event.row <= 2300
+    assert abs(model.running_.watch.since - 2000) < 60
+
+
 @pytest.mark.parametrize("cls", CLASSES)
 def test_there_is_no_drift_where_nothing_changes(cls):
     for seed in range(3):

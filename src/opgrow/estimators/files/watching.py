@@ -48,6 +48,7 @@ def describe_watch(watch: Watch) -> dict[str, Any]:
     return {
         **{name: getattr(watch, name) for name in _COUNTS},
         "before": watch.before,
+        "alarm": watch.alarm,
         "detector": describe_detector(detector) if isinstance(detector, PageHinkley) else None,
         "window_rows": record.window_rows,
         "windows": [[one.end, one.n_rows, one.error, one.n_parameters] for one in record.windows],
@@ -68,10 +69,11 @@ def restore_watch(data: Any) -> Watch | None:
         tuple(_window(item) for item in data["windows"]),
         tuple(_event(item) for item in data["events"]),
     )
-    before, detector = data.get("before"), data.get("detector")
+    before, alarm, detector = (data.get(name) for name in ("before", "alarm", "detector"))
     return Watch(
         detector=None if detector is None else restore_detector(detector),
         before=None if before is None else as_number(before, "'before'"),
+        alarm=None if alarm is None else _count(alarm, "alarm"),
         record=record,
         **counts,
     )

@@ -41,8 +41,8 @@ _SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 _TIMES = 4
 #: The largest error of a row in regression: the squares of a few far rows would say nothing else.
 _LARGEST_ERROR = 4.0
-#: Rows that are taken for those since a drift if the detector does not tell.
-_SINCE = 100
+#: Rows that are taken for those since a drift if the detector does not tell; and how many of them judge it.
+_SINCE, _ENOUGH = 100, 50
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,14 @@ def _learned(estimator: Any, before: Followed, rows: LearnedRows) -> Followed:
     assert watch is not None
     errors = _errors(estimator, network, rows)
     n_since = _since(watch.detector, errors)
-    place = state.buffer.seen + len(rows.x)
-    record = watch.record.noted(place, len(errors), float(errors.sum()), network.n_parameters())
-    earlier = state.buffer.last(0 if n_since is None else n_since - len(rows.x))
+    n, place = len(rows.x), state.buffer.seen + len(rows.x)
+    alarm = watch.alarm if n_since is None else place - n_since
+    record = watch.record.noted(place, n, float(errors.sum()), network.n_parameters())
+    earlier = state.buffer.last(0 if alarm is None else place - alarm - n)
     state = state.learned(network, rows, estimator.forgetting)
-    state = replace(state, watch=replace(watch, record=record))
-    if n_since is not None:
-        recent = earlier.beside(rows.chosen(np.arange(max(0, len(rows.x) - n_since), len(rows.x))))
+    state = replace(state, watch=replace(watch, record=record, alarm=alarm))
+    if alarm is not None and place - alarm >= _ENOUGH:
+        recent = earlier.beside(rows.chosen(np.arange(max(0, n - (place - alarm)), n)))
         state = _forgotten(estimator, network, state, recent)
     followed = replace(before, network=state.network(network), state=state)
     return _looked_at(estimator, followed)
@@ -162,7 +163,7 @@ def _forgotten(estimator: Any, network: Network, state: Running, recent: Learned
         if score.better_than(best):
             share, best = other, score
     event = StreamEvent(place, "drift", share, network.n_parameters())
-    watch = replace(watch, record=watch.record.happened(event))
+    watch = replace(watch, record=watch.record.happened(event), alarm=None)
     if share == 1.0:  # a false alarm, or a drift that the head has followed already
         return replace(state, watch=watch)
     began = place - len(recent.x)

@@ -23,6 +23,7 @@ class Watch:
     most : parameters that the network may have where ``max_parameters`` does not say
     n_steps : steps in the history when the watch began; of those after them, the oldest ones go
     before : the error of recent rows at the last look since the last drift, or None
+    alarm : the place where a drift began that is still to be judged, or None
     trials : growths that were tried
     record : of errors, sizes and events
     """
@@ -34,5 +35,6 @@ class Watch:
     most: int
     n_steps: int
     before: float | None = None
+    alarm: int | None = None
     trials: int = 0
     record: StreamRecord = field(default_factory=StreamRecord)
