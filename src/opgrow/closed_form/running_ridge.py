@@ -213,7 +213,7 @@ def _sums_of(features: np.ndarray, target: np.ndarray, weight: np.ndarray, forge
         root = np.sqrt(weight)[:, None]
         features, target = (features - mean) * root, (target - target_mean) * root
         gram, cross = native().multiply(features.T, features), native().multiply(features.T, target)
-    if not (total > 0 and np.isfinite(gram.sum()) and np.isfinite(cross.sum())):
+        squares = float(native().row_sums(target[None], 2)[0])
+    if not (total > 0 and np.isfinite(gram.sum()) and np.isfinite(cross.sum()) and np.isfinite(squares)):
         raise NotFiniteError("the sums over rows of features and targets are not finite")
-    squares = float(native().row_sums(target[None], 2)[0])
     return RunningRidge(float(remembered.sum()), total, mean, target_mean, gram, cross, squares)

@@ -139,6 +139,15 @@ def test_growths_help_are_bounded_and_become_rarer():
     assert max(window.n_parameters for window in broad.stream_.windows) <= broad.running_.watch.most
 
 
+def test_far_rows_are_errors_like_others(tmp_path):
+    x, y = rows_of(BLSRegressor, 1000)
+    model = streamed(small(BLSRegressor, drift="page_hinkley"), x[:800], y[:800])
+    y[900] = 1e100
+    model.partial_fit(x[800:], y[800:])
+    assert model.stream_.windows[-1].error == pytest.approx(4 / 200, rel=0.5)
+    model.save(tmp_path / "model.safetensors", sums=True)
+
+
 def test_new_classes_may_come_while_rows_are_watched():
     x, y = rows_of(BLSClassifier, 1200)
     names = np.array(["no", "yes"]).astype("<U5")[y]

@@ -133,7 +133,9 @@ def _errors(estimator: Any, network: Network, rows: LearnedRows) -> np.ndarray:
         return (predicted != rows.target.argmax(axis=1)).astype(np.float64)
     outputs = LearnedRows(rows.x, network.outputs(rows.x), rows.weight)
     apart = scaled_targets(network, outputs) - scaled_targets(network, rows)
-    return np.minimum((apart * apart).mean(axis=1), _LARGEST_ERROR)
+    with np.errstate(over="ignore"):
+        errors = (apart * apart).mean(axis=1)
+    return np.where(errors < _LARGEST_ERROR, errors, _LARGEST_ERROR)
 
 
 def _since(detector: Detector | None, errors: np.ndarray) -> int | None:
