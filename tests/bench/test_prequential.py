@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.bench.prequential import MODELS, Stream, class_incremental, prequential
+from opgrow.bench.prequential import MODELS, LastLabel, Stream, class_incremental, prequential, study
 
 
-class Remembers:
-    """Predicts the class of the last row that it has learned from."""
+class Remembers(LastLabel):
+    """Counts the rows that it learns from, and refuses to predict before."""
 
     def __init__(self):
-        self.learned, self.last = [], None
+        self.learned = []
 
     def partial_fit(self, x, y, classes):
         self.learned.append(len(x))
-        self.last = y[-1]
+        super().partial_fit(x, y, classes)
 
     def predict(self, x):
         assert self.learned
-        return np.full(len(x), self.last)
+        return super().predict(x)
 
 
 def test_every_chunk_is_predicted_before_it_is_learned():
@@ -42,6 +42,11 @@ def test_models_learn_a_line(name):
     x = rng.normal(size=(1500, 4))
     result = prequential(MODELS[name](), Stream("line", x, (x[:, 0] > 0).astype(int), ()), 300, [0, 1])
     assert result.last(0.3) > 0.85
+
+
+def test_unknown_models_are_refused():
+    with pytest.raises(ValueError, match="there is no model 'SVM': there are HeMLGOP; "):
+        next(study(None, 1000, 100, ["SVM"]))
 
 
 @pytest.mark.parametrize("name", ["ARFClassifier", "HoeffdingAdaptiveTreeClassifier"])

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..common.extras import require
 
-__all__ = ["MODELS", "Chunked", "Stream", "class_incremental", "prequential", "streams", "study"]
+__all__ = ["MODELS", "Chunked", "LastLabel", "Stream", "class_incremental", "prequential", "streams", "study"]
 
 #: Share of wrong labels in generated streams.
 _NOISE = 0.05
@@ -119,6 +119,18 @@ class _Scaled:
         return np.asarray(self.model.predict(self.scaler.transform(x)))
 
 
+class LastLabel:
+    """Predicts the label of the last row that was learned: hard to beat where labels come in long runs."""
+
+    last: Any = None
+
+    def partial_fit(self, x: np.ndarray, y: np.ndarray, classes: Sequence[int]) -> None:
+        self.last = y[-1]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.full(len(x), self.last)
+
+
 class _RowByRow:
     """A model of river, which learns rows one at a time; rows are dictionaries there."""
 
@@ -185,6 +197,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "SGDClassifier": _sgd,
     "GaussianNB": _bayes,
     "MLPClassifier": _mlp,
+    "the last label": LastLabel,
 }
 
 
@@ -201,9 +214,16 @@ def class_incremental(model: Any, x: np.ndarray, y: np.ndarray, grow: bool) -> A
 
 
 def study(
-    data_home: str | os.PathLike[str] | None, n_rows: int, chunk: int, digits: bool = True
+    data_home: str | os.PathLike[str] | None,
+    n_rows: int,
+    chunk: int,
+    models: Sequence[str] = tuple(MODELS),
+    digits: bool = True,
 ) -> Iterator[dict[str, Any]]:
     """One line for each model on each stream, and with ``digits`` for each way to learn these."""
+    unknown = [name for name in models if name not in MODELS]
+    if unknown:
+        raise ValueError(f"there is no model {unknown[0]!r}: there are {'; '.join(MODELS)}")
     from .provenance import commit, machine
 
     origin = {"commit": commit(), "machine": machine()}
@@ -211,8 +231,8 @@ def study(
         warnings.simplefilter("ignore")  # rows outside of what was seen are what streams are about
         for stream in streams(data_home, n_rows):
             classes = np.unique(stream.y).tolist()
-            for name, make in MODELS.items():
-                result = prequential(make(), stream, chunk, classes, _FIRST_ROWS)
+            for name in models:
+                result = prequential(MODELS[name](), stream, chunk, classes, _FIRST_ROWS)
                 yield origin | {
                     "stream": stream.name,
                     "model": name,

@@ -17,6 +17,9 @@ def prequential(
     out: Annotated[Path | None, typer.Option(help="File to which each result is added as a line.")] = None,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of each generated stream.")] = 20_000,
     chunk: Annotated[int, typer.Option(min=1, help="Rows that are predicted and then learned.")] = 500,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model to measure; may be repeated. Default: all.")
+    ] = None,
     digits: Annotated[bool, typer.Option(help="Whether to learn the digits two classes at a time.")] = True,
 ) -> None:
     """Predict chunks of streams before they are learned from, and learn digits two classes at a time.
@@ -26,10 +29,10 @@ def prequential(
     """
     import json
 
-    from opgrow.bench.prequential import study
+    from opgrow.bench.prequential import MODELS, study
     from opgrow.common.atomic import append_line
 
-    for line in study(data, rows, chunk, digits):
+    for line in study(data, rows, chunk, model or tuple(MODELS), digits):
         typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
