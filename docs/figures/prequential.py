@@ -14,12 +14,13 @@ def figures() -> Figures:
     """Accuracy and time of models on streams, and of digits whose classes come two at a time."""
     text = (RESULTS / "prequential" / "runs.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
-    streams = [line for line in lines if "microseconds_a_row" in line]
+    streams = [line for line in lines if "first" in line]
     digits = [line for line in lines if "way" in line]
     tables = {"prequential-digits": _digits(digits)}
     for chunk in (500, 50):
         tables[f"prequential-{chunk}"] = _streams([line for line in streams if line["chunk"] == chunk])
-    return Figures(tables, {"prequential-commit": streams[-1]["commit"]}, {})
+    commits = dict.fromkeys(line["commit"] for line in streams)
+    return Figures(tables, {"prequential-commits": ", ".join(commits)}, {})
 
 
 def _streams(lines: list[dict[str, Any]]) -> str:
