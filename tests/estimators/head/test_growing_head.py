@@ -163,6 +163,16 @@ def test_no_more_rows_are_held_than_first_rows_and_a_part(images, monkeypatch):
     assert batches_seen == [*[120] * 7, 60]
 
 
+def test_one_warning_tells_of_all_parts_of_the_rows():
+    rows = np.random.default_rng(0).uniform(size=(9000, 3))
+    head = GrowingHead(nn.Identity(), small(BLSRegressor)).fit(rows, rows.sum(axis=1))
+    rows[[5000, 8999], 1] = 9.0
+    with pytest.warns(opgrow.RangeWarning, match="2 of 9000 rows lie .* in row 5000, column 1 is 9") as seen:
+        head.predict(rows)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+
+
 # --- files ---
 
 
@@ -278,6 +288,12 @@ THREE = DataLoader(TensorDataset(ROWS, ROWS, ROWS), batch_size=8)
             ROWS,
             TARGETS,
             r"fails on rows of shape \(40, 6\) and type torch.float32",
+        ),
+        (
+            GrowingHead(nn.Identity()),
+            ["a", "b"],
+            [0, 1],
+            "takes tensors and arrays of numbers, got list",
         ),
         (GrowingHead(nn.Linear), ROWS, TARGETS, "backbone must be a torch.nn.Module or a transformer"),
         (GrowingHead(BLSClassifier()), ROWS, TARGETS, "backbone must be a torch.nn.Module or a transformer"),

@@ -101,3 +101,13 @@ def test_a_backbone_with_whole_numbers_or_one_feature():
     with torch.no_grad():
         outputs = head.to_torch()(torch.as_tensor(x))[:, 0].numpy()
     np.testing.assert_allclose(outputs, head.predict(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_backbone_computes_where_its_weights_are(images):
+    x, y = images
+    head = GrowingHead(convolution().cuda(), small(BLSClassifier)).fit(x[:500].numpy(), y[:500])
+    whole = head.partial_fit(x[500:], y[500:]).to_torch()
+    with torch.no_grad():
+        outputs = whole(x.cuda()).softmax(dim=1).cpu().numpy()
+    np.testing.assert_allclose(outputs, head.predict_proba(x), rtol=1e-3, atol=1e-4)

@@ -54,11 +54,13 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 def module_features(module: nn.Module, rows: Any) -> np.ndarray:
     """What a module gives for a batch, without gradients, on the device and in the type of its weights."""
     device, dtype = place_of(module)
-    x = rows if isinstance(rows, Tensor) else torch.as_tensor(np.asarray(rows))
+    x = _tensor(rows)
     x = x.to(device, dtype if x.is_floating_point() else x.dtype)
     try:
         with torch.no_grad():
             features = module(x)
+    except torch.OutOfMemoryError:
+        raise
     except RuntimeError as error:
         raise ValueError(
             f"the backbone fails on rows of shape {tuple(x.shape)} and type {x.dtype}: "
@@ -71,6 +73,17 @@ def module_features(module: nn.Module, rows: Any) -> np.ndarray:
         )
     array: np.ndarray = as_array(features)
     return array
+
+
+def _tensor(rows: Any) -> Tensor:
+    if isinstance(rows, Tensor):
+        return rows
+    array = np.asarray(rows)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"a torch module takes tensors and arrays of numbers, got {type(rows).__name__} of {array.dtype}"
+        )
+    return torch.as_tensor(array)
 
 
 def place_of(module: nn.Module) -> tuple[torch.device, torch.dtype]:

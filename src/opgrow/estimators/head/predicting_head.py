@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ...common.errors import RangeWarning
 from ..incremental import IncrementalEstimator
+from ..outside import FarRows
 from .backbones import is_module, opened
 from .batches import batches_of
 from .features import FeatureRows, all_rows, feature_rows
@@ -136,9 +139,14 @@ class PredictingHead(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         answer, width = getattr(self.estimator_, method), self.estimator_.n_features_in_
         batches = batches_of(x, y, None, self.batch_rows, targets)
+        answers, far = [], FarRows(self.estimator_)
         with opened(self.backbone_) as features_of:
-            parts = feature_rows(features_of, batches, CHUNK_ROWS, width)
-            answers = [_Answers(answer(part.features), part.y) for part in parts]
+            for part in feature_rows(features_of, batches, CHUNK_ROWS, width):
+                far.look_at(part.features)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RangeWarning)  # one for all parts follows
+                    answers.append(_Answers(answer(part.features), part.y))
         if not answers:
             raise ValueError("there are no rows to predict")
+        far.warn()
         return answers
