@@ -69,6 +69,15 @@ def test_the_module_can_be_tuned_by_torch(images):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_module_can_be_traced_for_any_number_of_rows(images):
+    x, y = images
+    whole = GrowingHead(convolution(), small(BLSClassifier)).fit(x, y).to_torch()
+    with torch.no_grad():
+        traced = torch.jit.trace(whole, x[:3])
+        torch.testing.assert_close(traced(x), whole(x), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_rows_are_taken_to_the_type_of_the_weights(images, dtype):
     x, y = images
