@@ -47,7 +47,7 @@ class StreamEvent:
     Attributes
     ----------
     row : how many rows there were in the stream
-    kind : one of `EVENTS`
+    kind : "drift", "grown", "tried" or "dropped"
     value : of a "drift", how much rows from before it count after it; of a growth, the relative improvement
         of the score; of "dropped", the number of neurons that went
     n_parameters : of the network after it

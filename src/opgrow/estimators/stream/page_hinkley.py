@@ -64,7 +64,7 @@ class PageHinkley:
     ...     detector.update(float(row % (10 if row < 600 else 2) == 0))
     ...     if detector.drift_detected:
     ...         print(row, row - detector.n_since + 1)
-    652 600
+    654 600
     """
 
     delta: float = 0.1
