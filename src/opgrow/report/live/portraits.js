@@ -92,8 +92,11 @@ function curvePicture(told, neuron, one) {
 // What two columns do together, of the output that this changes most.
 function pairPicture(told, one) {
   const [first, second] = one.columns.map((j) => told.columns[j]), output = told.outputs.length > 1 ? `, ${told.outputs[one.output].name}` : "";
-  const [size, cells] = cellsOf(one.joint), label = (column, place) => column.labels[one.places[column === first ? 0 : 1].at(place)];
-  const words = `across: ${first.name}, ${label(first, 0)} to ${label(first, -1)}; up: ${second.name}, ${label(second, 0)} to ${label(second, -1)}; up to ${short(size, 2)}${output}`;
+  const [size, cells] = cellsOf(one.joint), reach = (column, k) => {
+    const known = one.places[k].filter((place) => column.kind === "levels" || column.grid[place] !== null), label = (place) => column.labels[place];
+    return `${column.name}, ${label(known[0])} to ${label(known.at(-1))}${known.length < one.places[k].length ? ", then missing" : ""}`;
+  };
+  const words = `across: ${reach(first, 0)}; up: ${reach(second, 1)}; at most ${short(size, 2)}${output}`;
   return el("figure", { class: "mini pair-map" }, picture(MINI.width, MINI.height, words, ...cells), el("figcaption", {}, words));
 }
 
