@@ -1,6 +1,6 @@
 // What each input contributes to what is predicted of the values that are set: Shapley values, over rows of the page.
 
-const ORDERS = 256, FEWEST = 4, WORK = 3e7, MOST_TRIED = 4096;
+const ORDERS = 256, FEWEST = 2, WORK = 3e7, MOST_TRIED = 4096;
 
 // Rows of the page that averages are taken over, from all parts of it, and in how many orders the columns are tried.
 function backgroundOf(data, least = FEWEST) {

@@ -24,7 +24,7 @@ function portraitsView(data) {
   if (told.neurons.length) parts.push(
     el("h3", {}, "Neurons that matter"),
     el("p", { class: "note" }, `The ${counted(told.neurons.length, "neuron")} of ${told.neurons_in_all.toLocaleString("en-US")} that change the outputs most. ` +
-      "Left of each, what its activation makes of its sum, over the sums that occur; beside it, the curves that it adds up."),
+      "On the left of each is what its activation makes of the sum, over the sums that occur; beside it are the curves that it adds up."),
     ...views.map((view) => el("p", { class: "note" }, told.words[view])),
     el("div", { class: "portraits" }, ...told.neurons.map((neuron) => portrait(data, told, neuron))));
   if (told.formula) parts.push(el("h3", {}, "Formula"), el("pre", { id: "formula" }, told.formula.text),
@@ -36,7 +36,7 @@ function portrait(data, told, neuron) {
   const where = [neuron.member && told.several ? `network ${neuron.member}` : null, `layer ${neuron.layer}`, `block ${neuron.block}`].filter(Boolean).join(", ");
   const pictures = [activation(neuron), ...neuron.curves.slice(0, CURVES).map((one) => curvePicture(told, neuron, one)),
     ...neuron.maps.slice(0, MAPS).map((one) => mapPicture(told, one))].filter(Boolean);
-  const adds = neuron.adds.map(([q, low, , high]) => `adds ${signed(low, 2)} to ${signed(high, 2)} to ${told.outputs[q].name}`).join("; ");
+  const adds = neuron.adds.map(([q, low, , high]) => `adds between ${signed(low, 2)} and ${signed(high, 2)} to ${told.outputs[q].name}`).join("; ");
   const hidden = neuron.left_out + Math.max(0, neuron.curves.length - CURVES) + Math.max(0, neuron.maps.length - MAPS);
   const node = el("div", { class: "card portrait" }, el("div", { class: "card-head" }, el("b", {}, spaced(neuron.operators)), el("span", { class: "note" }, where)),
     el("div", { class: "minis" }, ...pictures),
