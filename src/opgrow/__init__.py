@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         register_nodal,
         register_pool,
     )
+    from .rows.signals import WindowFeatures
     from .rows.tables import TableEncoder
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
+    "WindowFeatures",
     "__version__",
     "export_c",
     "export_onnx",
@@ -70,6 +72,7 @@ _HOMES = {
         "register_nodal",
         "register_pool",
     ),
+    "rows.signals": ("WindowFeatures",),
     "rows.tables": ("TableEncoder",),
 }
 __all__ += _HOMES["estimators"]
@@ -84,6 +87,7 @@ _PUBLIC_MODULES = {
     "network": "network",
     "operators": "operators",
     "report": "report",
+    "signals": "rows.signals",
     "stream": "rows.chunks",
 }
 

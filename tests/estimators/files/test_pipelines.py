@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 )
 
 import opgrow
-from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, TableEncoder
+from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, TableEncoder, WindowFeatures
 from opgrow.estimators.files import packed, read
 from opgrow.estimators.files.category_steps import CATEGORY_STEPS
 from opgrow.estimators.files.steps import STEPS
@@ -105,6 +105,9 @@ ON_NUMBERS = [
     "passthrough",
     make_pipeline(StandardScaler(), make_pipeline(PCA(3), MinMaxScaler())),
     SimpleImputer(),
+    WindowFeatures(features=("mean", "difference", "bands"), bands=2),
+    WindowFeatures(5, features=["minimum", "maximum"], hysteresis=0),
+    WindowFeatures(features=("bands",), bands=(0.1, 0.25, 0.5)),
 ]
 ON_GAPS = [SimpleImputer(strategy=s) for s in ("mean", "median", "most_frequent")]
 ON_GAPS += [SimpleImputer(strategy="constant", fill_value=-1.5), SimpleImputer(add_indicator=True)]
