@@ -22,13 +22,6 @@ def prequential(
 
     Of our models and of scikit-learn's that have partial_fit: accuracy, CPU time and parameters.
     """
-    import json
-
     from opgrow.bench.prequential import study
-    from opgrow.common.atomic import append_line
 
-    for line in study(data, rows, chunk):
-        typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            append_line(out, json.dumps(line).encode())
+    studies.tell(study(data, rows, chunk), out)

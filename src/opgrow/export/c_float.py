@@ -13,11 +13,12 @@ from ..network.scaling import FARTHEST
 from ..operators.single_precision import ERRORS
 from . import c_text as text
 from .buffers import buffers, route, stack_bytes
+from .c_filling import filling_functions, sample_type
 from .c_float_steps import WEIGHTS, call, step_arrays, step_function
 from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
 from .c_platform import flash_macros, size_checks
 from .c_scores import ScoreText, public_functions
-from .c_window import constant_bytes, filling_functions, sample_type, window_arrays, window_functions
+from .c_window import constant_bytes, window_arrays, window_functions
 from .program import Program
 
 __all__ = ["facts", "float_source", "input_constants", "input_factor"]

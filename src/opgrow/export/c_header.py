@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import c_text as text
 from .buffers import stack_bytes
-from .c_window import sample_type, window_declarations
+from .c_filling import sample_type, window_declarations
 from .program import Program
 
 if TYPE_CHECKING:

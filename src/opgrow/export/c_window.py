@@ -1,4 +1,4 @@
-"""The features of windows as C: a function from samples to what the network takes, and a window to fill.
+"""The features of windows as C: a function from samples to what the network takes.
 
 `window_emulation` computes the same in numpy, in the same order.
 """
@@ -11,18 +11,21 @@ import numpy as np
 
 from ..rows.signals import FARTHEST, WindowForm
 from . import c_text as text
+from .c_filling import sample_type
 
 __all__ = [
     "constant_bytes",
     "cosines",
     "energy_factor",
-    "filling_functions",
-    "sample_type",
     "window_arrays",
-    "window_declarations",
     "window_functions",
     "window_lines",
 ]
+
+
+#: Features of the differences from a channel's first sample or its mean, and those that take the mean.
+_OF_DIFFERENCES = {"deviation", "difference", "crossings", "bands"}
+_OF_MEAN = {"mean", "deviation", "crossings", "bands"}
 
 
 def cosines(form: WindowForm) -> np.ndarray:
@@ -33,11 +36,6 @@ def cosines(form: WindowForm) -> np.ndarray:
 def energy_factor(form: WindowForm) -> np.float32:
     """What makes sums with cosines so large that their squares add up to the variance."""
     return np.float32(math.sqrt(2) / form.n_samples)
-
-
-def sample_type(name: str) -> str:
-    """The type of samples, a macro."""
-    return f"{name.upper()}_SAMPLE"
 
 
 def constant_bytes(form: WindowForm) -> int:
@@ -63,42 +61,6 @@ def window_lines(form: WindowForm) -> list[str]:
         lines.append(f"Crossings go {form.hysteresis:g} deviations beyond the mean.")
     return lines
 
-
-# --- the header ---
-
-_DECLARATIONS = """\
-/* The type of samples: float, or for all files an integer type, such as -D{upper}_SAMPLE=int16_t. */
-#ifndef {upper}_SAMPLE
-#define {upper}_SAMPLE float
-#endif
-
-/* A window that is filled as time goes by: {bytes} bytes where samples are floats, and two ints. */
-typedef struct {{
-    {upper}_SAMPLE samples[{upper}_N_INPUTS];
-    int filled, step;
-}} {name}_window;
-"""
-_FILLING = """\
-/* An empty window. Once it is full, it moves on by step samples, from 1 to {upper}_N_SAMPLES. */
-void {name}_window_start({name}_window *window, int step);
-
-/* Adds a sample of each channel. Returns 1 where the window is full: window->samples is an input, then. */
-int {name}_window_push({name}_window *window, const {upper}_SAMPLE sample[{upper}_N_CHANNELS]);
-"""
-
-
-def window_declarations(form: WindowForm, name: str) -> tuple[str, str, str]:
-    """The sizes, the types and the functions of windows."""
-    upper = name.upper()
-    sizes = f"#define {upper}_N_SAMPLES {form.n_samples}\n#define {upper}_N_CHANNELS {form.n_channels}\n"
-    return (
-        sizes,
-        _DECLARATIONS.format(name=name, upper=upper, bytes=4 * form.n_inputs),
-        _FILLING.format(name=name, upper=upper),
-    )
-
-
-# --- the source ---
 
 _ROOT = """\
 /* The root of v; 0 of numbers that are next to nothing. */
@@ -147,19 +109,14 @@ _FEATURES = """\
 /* The features of each channel of a window; the first is NaN if any sample is. */
 static void window_features(const {sample} *x, float *features)
 {{
-    float e[{n}]; /* one channel, less its first sample and then less its mean */
-    float *out = features;
+{channel}    float *out = features;
     int unknown = 0;
     for (int c = 0; c < {channels}; c++) {{
         const float first = within((float)x[c], {far});
-        float total = 0.0f{variables};
-        for (int t = 0; t < {n}; t++) {{
+{variables}        for (int t = 0; t < {n}; t++) {{
             const float v = within((float)x[t * {channels} + c], {far});
             unknown |= v != v;
-{extremes}            e[t] = v - first;
-            total += e[t];
-        }}
-        total /= {n}.0f;
+{sums}        }}
 {body}    }}
     if (unknown) {{
         features[0] = float_of(UINT32_C(0x7fc00000)); /* NaN */
@@ -172,29 +129,6 @@ static void outputs(const {sample} *x, float *out)
     float features[{width}];
     window_features(x, features);
     network_outputs(features, out);
-}}
-"""
-_FILLING_SOURCE = """
-void {name}_window_start({name}_window *window, int step)
-{{
-    window->filled = 0;
-    window->step = step < 1 ? 1 : step > {n} ? {n} : step;
-}}
-
-int {name}_window_push({name}_window *window, const {sample} sample[{upper}_N_CHANNELS])
-{{
-    if (window->filled == {upper}_N_INPUTS) {{
-        const int moved = window->step * {channels};
-        window->filled -= moved;
-        for (int i = 0; i < window->filled; i++) {{
-            window->samples[i] = window->samples[i + moved];
-        }}
-    }}
-    for (int c = 0; c < {channels}; c++) {{
-        window->samples[window->filled + c] = sample[c];
-    }}
-    window->filled += {channels};
-    return window->filled == {upper}_N_INPUTS;
 }}
 """
 
@@ -226,27 +160,44 @@ def window_functions(form: WindowForm, name: str) -> list[str]:
                 factor=text.floating(float(energy_factor(form))),
             )
         )
-    extremes = {"minimum": "low", "maximum": "high", "range": "low high"}
-    kept = [v for v in ("low", "high") if any(v in extremes.get(f, "").split() for f in form.features)]
-    signs = {"low": "<", "high": ">"}
-    parts.append(
-        _FEATURES.format(
-            sample=sample_type(name),
-            n=n,
-            channels=form.n_channels,
-            far=text.floating(FARTHEST),
-            variables="".join(f", {v} = first" for v in kept),
-            extremes="".join(f"            {v} = v {signs[v]} {v} ? v : {v};\n" for v in kept),
-            body="".join(f"        {line}\n" for line in _lines(form)),
-        )
-    )
+    parts.append(_features(form, name))
     return [*parts, _OUTPUTS.format(sample=sample_type(name), width=len(form.names))]
+
+
+def _features(form: WindowForm, name: str) -> str:
+    """The function that computes all features, with what those that are asked for need."""
+    features = {*form.features}
+    variables, sums = [], []
+    if features & {"minimum", "range"}:
+        variables.append("float low = first;")
+        sums.append("low = v < low ? v : low;")
+    if features & {"maximum", "range"}:
+        variables.append("float high = first;")
+        sums.append("high = v > high ? v : high;")
+    if features & _OF_DIFFERENCES:
+        sums.append("e[t] = v - first;")
+    if features & _OF_MEAN:
+        variables.append("float total = 0.0f;")
+        sums.append("total += v - first;")
+    channel = (
+        f"    float e[{form.n_samples}]; /* one channel, less its first sample and then less its mean */\n"
+    )
+    return _FEATURES.format(
+        sample=sample_type(name),
+        n=form.n_samples,
+        channels=form.n_channels,
+        far=text.floating(FARTHEST),
+        channel=channel if features & _OF_DIFFERENCES else "",
+        variables="".join(f"        {line}\n" for line in variables),
+        sums="".join(f"            {line}\n" for line in sums),
+        body="".join(f"        {line}\n" for line in _lines(form)),
+    )
 
 
 def _lines(form: WindowForm) -> list[str]:
     """The statements that write the features of a channel."""
     n, features = form.n_samples, {*form.features}
-    lines = []
+    lines = [f"total /= {n}.0f;"] if features & _OF_MEAN else []
     if features & {"deviation", "crossings"}:
         lines.append("float squares = 0.0f, deviation;")
     if "difference" in features:
@@ -284,14 +235,3 @@ def _lines(form: WindowForm) -> list[str]:
 
 def _loop(start: int, stop: int, *body: str) -> list[str]:
     return [f"for (int t = {start}; t < {stop}; t++) {{", *(f"    {line}" for line in body), "}"]
-
-
-def filling_functions(form: WindowForm, name: str) -> str:
-    """The functions that fill a window."""
-    return _FILLING_SOURCE.format(
-        name=name,
-        upper=name.upper(),
-        sample=sample_type(name),
-        n=form.n_samples,
-        channels=form.n_channels,
-    )

@@ -142,7 +142,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
 
     def _rows(self, X: Any, *, reset: bool) -> np.ndarray:
         """Windows as rows, checked."""
-        shape = getattr(X, "shape", None) or np.shape(X)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        shape = X.shape
         if len(shape) == 3:
             if shape[2] != self.n_channels:
                 raise ValueError(
