@@ -213,11 +213,9 @@ def test_errors_are_a_sentence(tmp_path: Path) -> None:
     x, y = signals(60, 16, 1)
     model = pipeline(x, y)
     labels = (y > 0.2).astype(int)
-    framed = make_pipeline(WindowFeatures(bands=2).set_output(transform="pandas"), HeMLGOPClassifier(**QUICK))
     scaled = make_pipeline(WindowFeatures(bands=2), StandardScaler(), HeMLGOPClassifier(**QUICK))
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (model, {"arithmetic": "integer"}, "Integer arithmetic has no WindowFeatures, as sums of squares"),
-        (framed.fit(x, labels), {}, "was fitted on a data frame, .* fit it without set_output"),
         (scaled.fit(x, labels), {}, "got WindowFeatures, StandardScaler, HeMLGOPClassifier"),
         (make_pipeline(WindowFeatures(), HeMLGOPClassifier()), {}, "is not fitted"),
     ]
@@ -227,6 +225,13 @@ def test_errors_are_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="export its last step, which takes the features of windows, or to C"):
         export_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_network_of_a_data_frame_of_features_is_exported(tmp_path: Path) -> None:
+    x, y = signals(60, 16, 2)
+    step = WindowFeatures(2, bands=2).set_output(transform="pandas")
+    model = make_pipeline(step, HeMLGOPClassifier(**QUICK)).fit(x, (y > 0.2).astype(int))
+    assert export_c(model, tmp_path / "model.c", calibration=x).agreement == 1
 
 
 def test_calibration_windows_may_be_cubes_and_wrong_ones_are_refused(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 
 __all__ = ["Recording", "blocks_of", "eye_state", "features_beside_samples", "study"]
 
-#: Samples of a window, a second of them, and between the starts of windows.
-_LENGTH, _STEP = 128, 16
+#: Samples of a window, a second of them; between the starts of windows; and between single samples.
+_LENGTH, _STEP, _THINNED = 128, 16, 4
 _BLOCKS = 10
 _SHAPES = ("deviation", "difference", "crossings", "bands")
 
@@ -59,7 +59,7 @@ def features_beside_samples(
     """One line for each model, of samples where it has no window, and for each way to split."""
     for name, make in models.items():
         of_windows = name.startswith("windows")
-        blocks = blocks_of(recording, n_blocks, length if of_windows else 1, step if of_windows else 1)
+        blocks = blocks_of(recording, n_blocks, *((length, step) if of_windows else (1, _THINNED)))
         for split in ("blocks of time", "at random"):
             yield {"model": name, "split": split} | _measured(make, blocks, split == "at random")
 
@@ -100,7 +100,7 @@ def _models(n_channels: int) -> dict[str, Callable[[], Any]]:
         return WindowFeatures(n_channels, _SHAPES)
 
     return {
-        "samples, HeMLGOP": network,
+        "samples, every fourth, HeMLGOP": network,
         "windows, HeMLGOP": lambda: make_pipeline(WindowFeatures(n_channels), network()),
         "windows without levels, HeMLGOP": lambda: make_pipeline(shapes(), network()),
         "windows without levels, logistic regression": lambda: make_pipeline(

@@ -31,11 +31,6 @@ def model_and_step(estimator: Any, arithmetic: str) -> tuple[Any, WindowFeatures
     step, model = steps
     if not hasattr(step, "form_"):
         raise NotFittedError("This pipeline is not fitted: call fit before exporting it.")
-    if model.table_ is not None:
-        raise ValueError(
-            "The estimator of this pipeline was fitted on a data frame, and C passes features on as they "
-            "are: fit it without set_output."
-        )
     if arithmetic == "integer":
         raise ValueError(
             "Integer arithmetic has no WindowFeatures, as sums of squares of 32-bit samples exceed 64 bits: "
@@ -50,7 +45,7 @@ def expected_by(model: Any, step: WindowFeatures | None, calibration: Any) -> Ex
         return expected_of(model, calibration)
     windows = np.asarray(calibration)
     windows = windows[evenly(len(windows), min(MOST_ROWS, most_windows(step.form_)))]
-    rows = np.asarray(model.network_rows(np.asarray(step.transform(windows))), np.float64)
+    rows = np.asarray(model.network_rows(step.transform(windows)), np.float64)
     windows = windows.reshape(len(windows), -1)
     given = window_features(step.form_, windows).astype(np.float64)
     return expected_with(model, rows, given, windows)
