@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.atomic import write_together
+from ..common.places import evenly
 from ..common.version import __version__
 from . import c_fixed_source, c_float, c_text, fixed_emulation
 from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
@@ -28,7 +29,6 @@ from .measuring import (
     Expected,
     ExportCheck,
     check_share,
-    evenly,
     not_measured,
     refuse,
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.places import evenly
 from ..training.scores import probabilities
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "ExportCheck",
     "check_share",
     "compare",
-    "evenly",
     "expected_of",
     "expected_with",
     "not_measured",
@@ -103,11 +103,6 @@ def expected_of(estimator: Any, calibration: Any) -> Expected | None:
         return None
     rows = np.asarray(rows, np.float64)
     return expected_with(estimator, rows[evenly(len(rows), MOST_ROWS)])
-
-
-def evenly(n: int, most: int) -> np.ndarray:
-    """The places of at most so many of n rows, evenly among them."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
 def expected_with(

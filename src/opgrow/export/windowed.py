@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from ..common.places import evenly
 from ..growth.model import GrownModel
 from ..rows.signals import WindowFeatures, WindowForm
-from .measuring import MOST_ROWS, Expected, ExportCheck, evenly, expected_of, expected_with
+from .measuring import MOST_ROWS, Expected, ExportCheck, expected_of, expected_with
 from .window_emulation import most_windows, window_features
 
 __all__ = ["expected_by", "model_and_step", "remarked"]
