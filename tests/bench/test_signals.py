@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from opgrow import WindowFeatures
-from opgrow.bench.signals import Recording, blocks_of, features_beside_samples, study
+from opgrow.bench.signals import Model, Recording, blocks_of, features_beside_samples, study
 
 RNG = np.random.default_rng(0)
 
@@ -28,10 +28,12 @@ def test_a_drifting_level_looks_like_knowledge_only_at_random():
     labels = np.repeat(RNG.integers(0, 2, 100), 20)
     level = np.arange(2000.0)[:, None]
     models = {
-        "samples": lambda: KNeighborsClassifier(3),
-        "windows": lambda: make_pipeline(WindowFeatures(features=("mean",)), KNeighborsClassifier(3)),
+        "samples": Model(lambda: KNeighborsClassifier(3), 1),
+        "windows": Model(
+            lambda: make_pipeline(WindowFeatures(features=("mean",)), KNeighborsClassifier(3)), 8
+        ),
     }
-    lines = list(features_beside_samples(Recording(level, labels), 10, 8, 2, models))
+    lines = list(features_beside_samples(Recording(level, labels), 10, 2, models))
     found = {(line["model"], line["split"]): line["accuracy"] for line in lines}
     for model in models:
         assert found[model, "at random"] > 0.9
@@ -41,8 +43,8 @@ def test_a_drifting_level_looks_like_knowledge_only_at_random():
 def test_what_windows_know_and_samples_do_not_is_seen_in_both():
     labels = np.repeat(np.arange(40) % 2, 50)
     noise = RNG.normal(size=(2000, 1)) * np.where(labels, 1.0, 3.0)[:, None]
-    quiet = {"windows": lambda: make_pipeline(WindowFeatures(bands=2), KNeighborsClassifier(3))}
-    for line in features_beside_samples(Recording(noise, labels), 10, 25, 5, quiet):
+    spread = Model(lambda: make_pipeline(WindowFeatures(bands=2), KNeighborsClassifier(3)), 25)
+    for line in features_beside_samples(Recording(noise, labels), 10, 5, {"windows": spread}):
         assert line["accuracy"] > 0.9
         assert line["majority"] == pytest.approx(0.5, abs=0.05)
 

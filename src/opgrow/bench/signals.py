@@ -16,12 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Recording", "blocks_of", "eye_state", "features_beside_samples", "study"]
+__all__ = ["Model", "Recording", "blocks_of", "eye_state", "features_beside_samples", "study"]
 
-#: Samples of a window, a second of them; between the starts of windows; and between single samples.
-_LENGTH, _STEP, _THINNED = 128, 16, 4
+#: Samples of a window, a second of them, and between the starts of windows or between single samples.
+_LENGTH, _STEP = 128, 16
 _BLOCKS = 10
+_BEST = "windows without levels, HeMLGOP"
 _SHAPES = ("deviation", "difference", "crossings", "bands")
+
+
+class Model(NamedTuple):
+    """What makes a model, and the samples of the windows that it takes: 1 for single samples."""
+
+    make: Callable[[], Any]
+    length: int
 
 
 class Recording(NamedTuple):
@@ -54,12 +62,11 @@ def blocks_of(recording: Recording, n_blocks: int, length: int, step: int) -> li
 
 
 def features_beside_samples(
-    recording: Recording, n_blocks: int, length: int, step: int, models: dict[str, Callable[[], Any]]
+    recording: Recording, n_blocks: int, step: int, models: dict[str, Model]
 ) -> Iterator[dict[str, Any]]:
-    """One line for each model, of samples where it has no window, and for each way to split."""
-    for name, make in models.items():
-        of_windows = name.startswith("windows")
-        blocks = blocks_of(recording, n_blocks, *((length, step) if of_windows else (1, _THINNED)))
+    """One line for each model and each way to split."""
+    for name, (make, length) in models.items():
+        blocks = blocks_of(recording, n_blocks, length, step)
         for split in ("blocks of time", "at random"):
             yield {"model": name, "split": split} | _measured(make, blocks, split == "at random")
 
@@ -84,7 +91,7 @@ def _measured(make: Callable[[], Any], blocks: list[Recording], shuffled: bool) 
     }
 
 
-def _models(n_channels: int) -> dict[str, Callable[[], Any]]:
+def _models(n_channels: int) -> dict[str, Model]:
     """What is compared: networks of samples and of windows, and a linear model of the same windows."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -99,13 +106,18 @@ def _models(n_channels: int) -> dict[str, Callable[[], Any]]:
     def shapes() -> WindowFeatures:
         return WindowFeatures(n_channels, _SHAPES)
 
+    def of_shapes() -> Any:
+        return make_pipeline(shapes(), network())
+
+    def linear() -> Any:
+        return make_pipeline(shapes(), StandardScaler(), LogisticRegression(C=0.01, max_iter=1000))
+
     return {
-        "samples, every fourth, HeMLGOP": network,
-        "windows, HeMLGOP": lambda: make_pipeline(WindowFeatures(n_channels), network()),
-        "windows without levels, HeMLGOP": lambda: make_pipeline(shapes(), network()),
-        "windows without levels, logistic regression": lambda: make_pipeline(
-            shapes(), StandardScaler(), LogisticRegression(C=0.01, max_iter=1000)
-        ),
+        "single samples, HeMLGOP": Model(network, 1),
+        "windows, HeMLGOP": Model(lambda: make_pipeline(WindowFeatures(n_channels), network()), _LENGTH),
+        _BEST: Model(of_shapes, _LENGTH),
+        "windows without levels, of two seconds, HeMLGOP": Model(of_shapes, 2 * _LENGTH),
+        "windows without levels, logistic regression": Model(linear, _LENGTH),
     }
 
 
@@ -118,10 +130,10 @@ def study(data_home: str | os.PathLike[str] | None) -> Iterator[dict[str, Any]]:
     models = _models(recording.samples.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # blocks whose levels are far from those of the others
-        for line in features_beside_samples(recording, _BLOCKS, _LENGTH, _STEP, models):
+        for line in features_beside_samples(recording, _BLOCKS, _STEP, models):
             yield origin | line
         blocks = blocks_of(recording, _BLOCKS, _LENGTH, _STEP)
-        yield origin | _exported(models["windows without levels, HeMLGOP"](), blocks)
+        yield origin | _exported(models[_BEST].make(), blocks)
 
 
 def _exported(pipeline: Any, blocks: list[Recording]) -> dict[str, Any]:
