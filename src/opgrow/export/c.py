@@ -85,8 +85,8 @@ def export_c(
     calibration : array-like of shape (n_samples, n_features), optional
         Typical inputs, such as the training data. The program is compared with the estimator on them, and
         for integer arithmetic they tell the ranges of all intermediate values; a few rows far from all
-        others, such as those with a sentinel, do not count there. Default: the training rows that were kept
-        with the model, if there are any (``sample_``).
+        others, such as those with a sentinel, do not count there. Of a pipeline, windows.
+        Default: the training rows that were kept with the model, if there are any (``sample_``).
     min_agreement : float, default=0.99
         The least share of rows on which the program names the estimator's class; below it nothing is written.
         For regression, R2 between both predictions may fall short of 1 by a quarter of what this does:
