@@ -338,6 +338,27 @@ def test_forged_descriptions_are_refused_in_one_sentence(path, change, says):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"n_channels": 2}, "Windows have 5 numbers, which n_channels=2 does not divide"),
+        ({"n_channels": 10**9}, "the parameter 'n_channels'"),
+        ({"features": {"tuple": ["mean", "os.system"]}}, "features must be different names"),
+        ({"features": "mean"}, "the parameter 'features'"),
+        ({"bands": 10**5}, "bands must be an integer from 1 to 64"),
+        ({"bands": {"tuple": [0.1, {"float": "nan"}]}}, "bands must be"),
+        ({"hysteresis": {"float": "nan"}}, "hysteresis must be a number"),
+        ({"features": {"tuple": ["mean"]}}, "columns"),
+    ],
+)
+def test_forged_windows_are_refused_in_one_sentence(tmp_path, parameters, says):
+    opgrow.save(fitted(WindowFeatures(bands=2)), tmp_path / "model.safetensors")
+    path = forged(tmp_path / "model.safetensors", set_parameter("WindowFeatures", **parameters))
+    with pytest.raises(ValueError, match=says) as caught:
+        opgrow.load(path)
+    assert "\n" not in str(caught.value)
+
+
 def renamed(old, new):
     return lambda arrays: arrays.update({new: arrays.pop(old)})
 
