@@ -30,7 +30,7 @@ class WindowForm:
     Attributes
     ----------
     n_samples, n_channels : the size of a window
-    features : some of `FEATURES`, in the order in which they are made
+    features : names of features, in the order in which they are made
     bands : the first coefficient of each band, and the one behind its last
     hysteresis : how far from the mean a crossing has to go, in deviations
     """
