@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         register_nodal,
         register_pool,
     )
+    from .rows.signals import WindowFeatures
     from .rows.tables import TableEncoder
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
+    "WindowFeatures",
     "__version__",
     "export_c",
     "export_onnx",
@@ -76,6 +78,7 @@ _HOMES = {
         "register_nodal",
         "register_pool",
     ),
+    "rows.signals": ("WindowFeatures",),
     "rows.tables": ("TableEncoder",),
 }
 __all__ += _HOMES["estimators"]
@@ -90,6 +93,7 @@ _PUBLIC_MODULES = {
     "network": "network",
     "operators": "operators",
     "report": "report",
+    "signals": "rows.signals",
     "stream": "rows.chunks",
 }
 

@@ -18,6 +18,7 @@ from opgrow.cli import common, options
 
 if TYPE_CHECKING:
     from opgrow.estimators.files import ModelFile
+    from opgrow.rows.tables import Table
 
 __all__ = ["export"]
 
@@ -107,10 +108,10 @@ def export(
 
     The exported model takes the matrix that the network sees. Where a table has text or gaps, these are the
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
-    is measured and printed; of C also the sizes, if there is a compiler.
+    is measured and printed; of C also the sizes, if there is a compiler. A pipeline that begins with
+    WindowFeatures becomes C that takes windows, and --calibration then has a window in each row.
     """
     from opgrow.common.atomic import check_writable
-    from opgrow.estimators.files import read
 
     to = Format.c if package is not None and to in (None, Format.c) else _format_of(to, output)
     written = _FORMATS[to]
@@ -134,11 +135,11 @@ def export(
     if package is None:
         check_writable(target)
     common.refuse_to_replace(model, target, "the model file")
-    loaded = read(model)
+    loaded = _loaded(model, to)
     with common.notes():
         if calibration is not None:
             table = common.read_for(loaded, calibration, header=None, decimal=None)
-            options["calibration"] = common.inputs(loaded, table)
+            options["calibration"] = _rows(loaded, table)
         more = written.write(loaded, target, options)
     _report(model, loaded, to, target, more, as_json)
 
@@ -154,6 +155,33 @@ def _format_of(wanted: Format | None, output: Path | None) -> Format:
         repr(written.suffix) for form, written in _FORMATS.items() if wanted in (None, form)
     )
     raise ValueError(f"The output must end in {suffixes}, got {output.name!r}.")
+
+
+def _loaded(path: Path, to: Format) -> ModelFile:
+    """The model of a file; of those that hold pipelines, C takes such as begin with windows."""
+    from opgrow.cli.pipelines import takes_windows
+    from opgrow.estimators.files import read
+
+    model = read(path, pipelines=to is Format.c)
+    if model.pipeline is not None and not takes_windows(model.pipeline):
+        return read(path)  # which refuses it
+    return model
+
+
+def _rows(model: ModelFile, table: Table) -> Any:
+    """What an export is compared on: inputs of the estimator or, in front of it, windows."""
+    from opgrow.cli.pipelines import pipeline_matrix
+
+    if model.pipeline is None:
+        return common.inputs(model, table)
+    if model.target is not None and model.target in table.columns:
+        table = table.drop(model.target)
+    return pipeline_matrix(model.pipeline, table)
+
+
+def _subject(model: ModelFile) -> Any:
+    """What is written: the pipeline, where there is one."""
+    return model.estimator if model.pipeline is None else model.pipeline
 
 
 @dataclass(frozen=True)
@@ -175,10 +203,11 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_c
     from opgrow.export.c_size import c_size
 
-    options = {**options, "features": common.feature_names(model)}
+    if model.pipeline is None:
+        options = {**options, "features": common.feature_names(model)}
     if "fit_into" in options or "compiler" in options:
         return _write_fitting(model, output, options)
-    check = export_c(model.estimator, output, **options)
+    check = export_c(_subject(model), output, **options)
     if "package" in options:
         return _More({"package": options["package"], "check": asdict(check)}, (str(check),))
     header = output.with_suffix(".h")
@@ -203,7 +232,7 @@ def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _
         raise ValueError("--compiler measures for --fit-into, which is not given.")
     if "weights" in options or "arithmetic" in options:
         raise ValueError("--fit-into chooses --weights and --arithmetic itself.")
-    fitted = export_c_into(model.estimator, output, parse_limits(options.pop("fit_into")), **options)
+    fitted = export_c_into(_subject(model), output, parse_limits(options.pop("fit_into")), **options)
     return _More({"fitted": asdict(fitted)}, (str(fitted.check), f"chosen: {fitted}"))
 
 

@@ -86,7 +86,7 @@ def export_c_into(
 
     Parameters
     ----------
-    estimator : a fitted estimator of this package
+    estimator : a fitted estimator of this package, or a pipeline, as of ``export_c``
     path : str or path-like
         As of ``export_c``.
     limits : mapping
