@@ -83,6 +83,12 @@ class RunningRidge:
     def n_features(self) -> int:
         return len(self.mean)
 
+    @property
+    def scale(self) -> np.ndarray:
+        """The features' deviations (p,) by which they are standardised; 1 where they are rounding errors."""
+        deviation = np.sqrt(np.diag(self.gram) / self.weight)
+        return np.where(deviation <= _ROUNDING * np.abs(self.mean), 1.0, deviation)
+
     def extended(
         self, features: np.ndarray, target: np.ndarray, weight: np.ndarray, forgetting: float = 1.0
     ) -> RunningRidge:
@@ -165,8 +171,7 @@ class RunningRidge:
 
     def _standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Both sums for standardised features and weights of mean 1, and the features' deviations."""
-        deviation = np.sqrt(np.diag(self.gram) / self.weight)
-        scale = np.where(deviation <= _ROUNDING * np.abs(self.mean), 1.0, deviation)
+        scale = self.scale
         unit = self.count / self.weight
         return self.gram / scale / scale[:, None] * unit, self.cross / scale[:, None] * unit, scale
 

@@ -109,9 +109,7 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         check_is_fitted(self, "network_")
         self._check_stream(first=False)
         other = copy(self).set_params(**changes)
-        if self.running_ is None:
-            taught = self._taught()
-            self._adopt(taught.network(self.network_), taught)
+        self._hold_sums()
         assert self.running_ is not None
         buffer = self.running_.buffer
         rows = buffer.rows
@@ -233,6 +231,22 @@ class IncrementalEstimator(LearningEstimator[Settings]):
                 f"this {name} holds neither sums nor a sample of the rows that it was fitted to, so that "
                 f"partial_fit would forget them: call partial_fit on a new {name}, first with such rows"
             )
+
+    def with_sums(self) -> Self:
+        """A copy that holds the sums from which `partial_fit` goes on, and has their head.
+
+        After `fit`, which keeps none, these are the sums of what the network says of its ``sample_``.
+        """
+        check_is_fitted(self, "network_")
+        self._check_stream(first=False)
+        other = copy(self)
+        other._hold_sums()
+        return other
+
+    def _hold_sums(self) -> None:
+        if self.running_ is None:
+            taught = self._taught()
+            self._adopt(taught.network(self.network_), taught)
 
     def _taught(self) -> Running:
         """The state of a network that `fit` has grown: it has learned what it says of its sample."""

@@ -98,11 +98,13 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
         package: str | None = None,
+        learn: bool | int = False,
     ) -> ExportCheck:
         """Write the fitted model as a C99 file and its header; see `opgrow.export_c` for the parameters."""
         from ..export import export_c
 
         options: dict[str, Any] = {"name": name, "calibration": calibration, "min_agreement": min_agreement}
+        options["learn"] = learn
         return export_c(self, path, weights=weights, arithmetic=arithmetic, package=package, **options)
 
     def report(

@@ -24,6 +24,8 @@ from .c_table import table_text
 from .c_window import window_lines
 from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features, without_norms
+from .learning import MOST_BYTES, check_learns
+from .learning_draft import learning_program, measured_start
 from .measuring import (
     MIN_AGREEMENT,
     Expected,
@@ -52,6 +54,7 @@ def export_c(
     min_agreement: float = MIN_AGREEMENT,
     features: Sequence[str] | None = None,
     package: str | None = None,
+    learn: bool | int = False,
 ) -> ExportCheck:
     """Write a fitted estimator as a C99 source file, and a header with the same name beside it.
 
@@ -128,12 +131,20 @@ def export_c(
     form = "C with integer arithmetic" if arithmetic == "integer" else "C"
     model, step = model_and_step(estimator, arithmetic)
     check_single_precision(check_exportable(model, form))
-    program = without_linear_features(program_of(model, features))
-    program = replace(program, window=None if step is None else step.form_)
-    if arithmetic == "float" and weights == "float32":
-        program = without_norms(program)
+    start = None
+    if learn is not False:
+        check_learns(model, arithmetic, step is not None, MOST_BYTES if learn is True else learn)
+        program, start = learning_program(model, weights, features)
+    else:
+        program = without_linear_features(program_of(model, features))
+        program = replace(program, window=None if step is None else step.form_)
+        if arithmetic == "float" and weights == "float32":
+            program = without_norms(program)
     expected = expected_by(model, step, calibration)
-    draft, check = _measured(program, weights, arithmetic, expected)
+    if start is None:
+        draft, check = _measured(program, weights, arithmetic, expected)
+    else:
+        draft, check = measured_start(model, FloatDraft(program, weights), start, expected, min_agreement)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
     refuse(check, min_agreement, what, lambda: _remedy(weights, arithmetic))
     bits = draft.fixed.input_bits if isinstance(draft, FixedDraft) else None
@@ -143,9 +154,9 @@ def export_c(
         facts = c_fixed_source.facts(draft.fixed)
         header = header_source(draft.program, prefix, draft.fixed, table)
     else:
-        body = c_float.float_source(draft.program, prefix, header_path.name, weights)
-        facts = c_float.facts(draft.program, weights)
-        header = header_source(draft.program, prefix, None, table)
+        body = c_float.float_source(draft.program, prefix, header_path.name, weights, start)
+        facts = c_float.facts(draft.program, weights, start)
+        header = header_source(draft.program, prefix, None, table, start)
     body += "" if table is None else table.source()
     facts = [*facts, f"{str(check)[0].upper()}{str(check)[1:]}."]
     top = c_text.comment(_description(draft.program, source_path.name, facts))

@@ -12,13 +12,16 @@ import numpy as np
 from ..network.scaling import FARTHEST
 from ..operators.single_precision import ERRORS
 from . import c_text as text
-from .buffers import buffers, route, stack_bytes
+from .buffers import FRAME_BYTES, stack_bytes
 from .c_filling import filling_functions, sample_type
-from .c_float_steps import WEIGHTS, call, step_arrays, step_function
+from .c_float_outputs import outputs_function, outputs_of_features
+from .c_float_steps import WEIGHTS, step_arrays, step_function
+from .c_learning import learning_functions
 from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
 from .c_platform import flash_macros, size_checks
 from .c_scores import ScoreText, public_functions
 from .c_window import constant_bytes, window_arrays, window_functions
+from .learning import StartingHead
 from .program import Program
 
 __all__ = ["facts", "float_source", "input_constants", "input_factor"]
@@ -27,8 +30,10 @@ __all__ = ["facts", "float_source", "input_constants", "input_factor"]
 MEAN_REST = 5e-7
 
 
-def float_source(program: Program, name: str, header: str, weights: str) -> str:
-    """Everything below the first comment of the C file."""
+def float_source(
+    program: Program, name: str, header: str, weights: str, learning: StartingHead | None = None
+) -> str:
+    """Everything below the first comment of the C file; with ``learning``, functions that learn on."""
     scaled = weights != "float32"
     kinds = {step.kind: step for step in program.steps}
     sets = [step.operators for step in program.steps]
@@ -40,9 +45,10 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
         *_inputs(program),
         *_limits(program),
         *step_arrays(program, weights),
-        _outputs_function(program, scaled),
+        (outputs_function if learning is None else outputs_of_features)(program, scaled),
         *_window(program, name),
         _public_functions(program, name),
+        "" if learning is None else learning_functions(program, name, learning),
     ]
     headers = "#include <float.h>\n" + ("#include <math.h>\n" if needs_math(sets) else "")
     parts = [
@@ -95,7 +101,7 @@ _GROUPS = """\
 """
 
 
-def facts(program: Program, weights: str) -> list[str]:
+def facts(program: Program, weights: str, learning: StartingHead | None = None) -> list[str]:
     """Lines about the arithmetic and its costs."""
     unit = 0 if weights == "float32" else 4
     constants = 0 if program.window is None else constant_bytes(program.window)
@@ -105,6 +111,9 @@ def facts(program: Program, weights: str) -> list[str]:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
         constants += step.weight.size * WEIGHTS[weights][1] + step.n_neurons * neuron
     arrays, stack = stack_bytes(program)
+    if learning is not None:
+        constants += learning.n_bytes
+        arrays, stack = arrays + 4 * learning.n_features, stack + 4 * learning.n_features + FRAME_BYTES
     stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
     own = max(ERRORS.values())
     library = ", link with -lm" if needs_math(step.operators for step in program.steps) else ""
@@ -223,44 +232,10 @@ def _limits(program: Program) -> list[str]:
     ]
 
 
-def _outputs_function(program: Program, scaled: bool) -> str:
-    """From raw inputs to the head's outputs."""
-    lines = [f"float {key}[{size}];" for key, size in buffers(program, program.changes_input).items()]
-    source = "x"
-    if program.head_sees_input or program.changes_input:
-        source = "b" if program.head_sees_input else "a"
-    check = f"read_inputs(x, {source})" if program.changes_input else "known(x)"
-    # Not every pool reads every input.
-    unknown = _for_each("j", program.n_outputs, "out[j] = float_of(UINT32_C(0x7fc00000)); /* NaN */")
-    lines += [f"if (!{check}) {{", *(f"    {line}" for line in unknown), "    return;", "}"]
-    if program.head_sees_input and not program.changes_input:
-        lines += _for_each("i", program.n_inputs, "b[i] = x[i];")
-    places, head_source = route(program, source)
-    for number, layer in enumerate(program.layers):
-        for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
-            lines.append(call(step, f"{number + 1}_{j}", reads, writes, scaled))
-    lines.append(call(program.head, "head", head_source, "out", scaled))
-    if program.output_low is not None:
-        lines += _for_each(
-            "j",
-            program.n_outputs,
-            "const float low = FLOAT_AT(output_low + j), high = FLOAT_AT(output_high + j);",
-            "out[j] = out[j] < low ? low : out[j] > high ? high : out[j];",
-        )
-    body = "".join(f"    {line}\n" for line in lines)
-    name = "outputs" if program.window is None else "network_outputs"
-    return f"static void {name}(const float *x, float *out)\n{{\n{body}}}\n"
-
-
 def _window(program: Program, name: str) -> list[str]:
     """The tables and functions that make the network's input of a window."""
     window = program.window
     return [] if window is None else [*window_arrays(window), *window_functions(window, name)]
-
-
-def _for_each(index: str, count: int, *body: str) -> list[str]:
-    inner = [f"    {line}" for line in body]
-    return [f"for (int {index} = 0; {index} < {count}; {index}++) {{", *inner, "}"]
 
 
 _SOFTMAX = """\

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from . import c_text as text
 from .buffers import stack_bytes
 from .c_filling import sample_type, window_declarations
+from .c_learning import learning_declarations
+from .learning import StartingHead
 from .program import Program
 
 if TYPE_CHECKING:
@@ -17,7 +19,11 @@ __all__ = ["header_source", "labels_comment"]
 
 
 def header_source(
-    program: Program, name: str, fixed: FixedProgram | None, table: TableText | None = None
+    program: Program,
+    name: str,
+    fixed: FixedProgram | None,
+    table: TableText | None = None,
+    learning: StartingHead | None = None,
 ) -> str:
     """The header, for floats or, with a `FixedProgram`, for integers; for a table, with its codes."""
     upper = name.upper()
@@ -53,6 +59,8 @@ def header_source(
     form = "" if fixed is None else f", times 2^{upper}_OUTPUT_BITS"
     parts.append(f"/* {what}{form}. */\nvoid {name}_scores({inputs},\n    {outputs});\n")
     parts.append(filling)
+    if learning is not None:
+        parts.append(learning_declarations(program, name, learning))
     if fixed is not None:
         parts.append(_float_faces(program, name))
     parts.append("#ifdef __cplusplus\n}\n#endif\n")

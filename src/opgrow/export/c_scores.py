@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from .program import Program
 
-__all__ = ["ScoreText", "public_functions"]
+__all__ = ["ScoreText", "probabilities_function", "public_functions"]
 
 _PROBABILITIES = """\
-static void probabilities({number} *out)
+static void {function}({number} *out)
 {{
     {number} largest = out[0];
     {total} total = 0;
@@ -89,13 +89,18 @@ class ScoreText:
         return self.sample or self.number
 
 
+def probabilities_function(n: int, text: ScoreText, name: str = "probabilities") -> str:
+    """The function that makes probabilities of ``n`` outputs, in their place."""
+    parts = {"number": text.number, "total": text.total, "positive": text.positive, "divide": text.divide}
+    return _PROBABILITIES.format(n=n, function=name, **parts)
+
+
 def public_functions(program: Program, name: str, text: ScoreText) -> str:
     """``NAME_scores`` and, for classifiers, ``NAME_predict``."""
     n, upper = program.n_outputs, name.upper()
     before, body, predict = "", "    outputs(x, out);\n", ""
     if program.classes is not None:
-        parts = {"number": text.number, "total": text.total, "positive": text.positive, "divide": text.divide}
-        before = _PROBABILITIES.format(n=n, **parts)
+        before = probabilities_function(n, text)
         body += "    probabilities(out);\n"
         certain = "" if text.close is None else _CERTAIN.format(n=n, close=text.close)
         predict = _PREDICT.format(
