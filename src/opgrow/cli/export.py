@@ -62,6 +62,17 @@ _FitInto = Annotated[
         help="Limits such as flash=16k,ram=1k: the variant within them that agrees best is written. (c)"
     ),
 ]
+_Learn = Annotated[
+    bool,
+    typer.Option(
+        "--learn",
+        help="Add functions that learn from further rows, with a state of the caller's, as partial_fit does. (c)",
+    ),
+]
+_StateBytes = Annotated[
+    int | None,
+    typer.Option(help="Bytes that the state of --learn may take. Default: 32768. (c)"),
+]
 _Calibration = Annotated[
     Path | None,
     typer.Option(
@@ -100,6 +111,8 @@ def export(
         str | None,
         typer.Option(help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p". (c)'),
     ] = None,
+    learn: _Learn = False,
+    state_bytes: _StateBytes = None,
     calibration: _Calibration = None,
     min_agreement: _MinAgreement = None,
     as_json: options.ResultJson = False,
@@ -124,6 +137,7 @@ def export(
         "package": package,
         "fit_into": fit_into,
         "compiler": compiler,
+        "learn": _learning(learn, state_bytes),
         "calibration": calibration,
         "min_agreement": min_agreement,
     }
@@ -142,6 +156,13 @@ def export(
             options["calibration"] = _rows(loaded, table)
         more = written.write(loaded, target, options)
     _report(model, loaded, to, target, more, as_json)
+
+
+def _learning(learn: bool, state_bytes: int | None) -> bool | int | None:
+    """What an export takes for both options; None for neither."""
+    if not learn and state_bytes is not None:
+        raise ValueError("--state-bytes is for --learn, which is not given.")
+    return (state_bytes or True) if learn else None
 
 
 def _format_of(wanted: Format | None, output: Path | None) -> Format:
@@ -247,7 +268,9 @@ _MEASURING = ("calibration", "min_agreement")
 _FORMATS = {
     Format.onnx: _Written(".onnx", ("float16", "input_type", *_MEASURING), _write_onnx),
     Format.c: _Written(
-        ".c", ("name", "weights", "arithmetic", "package", "fit_into", "compiler", *_MEASURING), _write_c
+        ".c",
+        ("name", "weights", "arithmetic", "package", "fit_into", "compiler", "learn", *_MEASURING),
+        _write_c,
     ),
 }
 
