@@ -419,9 +419,9 @@ def test_parameters(call, error, sentence, given):
     (lambda g: opgrow.load(3), TypeError, "...os.PathLike object, not int"),
     (lambda g: g.clf.export_c(g.path, name=3), ValueError, "name 3 cannot begin the names of C functions..."),
     (
-        lambda g: g.clf.export_c(g.path, weights="int4"),
+        lambda g: g.clf.export_c(g.path, weights="int2"),
         ValueError,
-        "weights must be one of 'float32', 'int16', 'int8', got 'int4'.",
+        "weights must be one of 'float32', 'int16', 'int8', 'int4', got 'int2'.",
     ),
     (
         lambda g: opgrow.export_c(g.clf, g.path, features=["a"]),

@@ -26,8 +26,10 @@ EXPORTS: dict[str, dict[str, str]] = {
     "C, float32": {},
     "C, int16 weights": {"weights": "int16"},
     "C, int8 weights": {"weights": "int8"},
+    "C, int4 weights": {"weights": "int4"},
     "C, integers, int16 weights": {"arithmetic": "integer"},
     "C, integers, int8 weights": {"arithmetic": "integer", "weights": "int8"},
+    "C, integers, int4 weights": {"arithmetic": "integer", "weights": "int4"},
 }
 
 

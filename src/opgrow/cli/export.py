@@ -25,7 +25,7 @@ __all__ = ["export"]
 #: What can be written.
 Format = StrEnum("Format", ["onnx", "c"])
 #: How C stores weights.
-Weights = StrEnum("Weights", ["float32", "int16", "int8"])
+Weights = StrEnum("Weights", ["float32", "int16", "int8", "int4"])
 #: What C computes with.
 Arithmetic = StrEnum("Arithmetic", ["float", "integer"])
 #: Tools that take a folder with C.
@@ -60,7 +60,8 @@ def export(
         str | None, typer.Option(help="Prefix of the functions' names. Default: the file's name. (c)")
     ] = None,
     weights: Annotated[
-        Weights | None, typer.Option(help="How weights are stored. Default: float32. (c)")
+        Weights | None,
+        typer.Option(help="How weights are stored; int4 puts two in a byte. Default: float32. (c)"),
     ] = None,
     arithmetic: Annotated[
         Arithmetic | None,

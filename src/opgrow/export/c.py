@@ -36,7 +36,7 @@ from .program import Program, program_of
 
 __all__ = ["export_c"]
 
-WEIGHTS = ("float32", "int16", "int8")
+WEIGHTS = ("float32", "int16", "int8", "int4")
 ARITHMETICS = ("float", "integer")
 
 
@@ -73,11 +73,12 @@ def export_c(
     path : str or path-like
         The source file, which ends in ``.c``. Files that are there are replaced: both or, after an error,
         none.
-    weights : {"float32", "int16", "int8"}, default="float32"
-        How weights are stored. Integers have a unit for each neuron.
+    weights : {"float32", "int16", "int8", "int4"}, default="float32"
+        How weights are stored. Integers have a unit for each neuron; "int4" puts two weights in a byte, each
+        one of 16 levels.
     arithmetic : {"float", "integer"}, default="float"
         "integer" is for processors without floating point: inputs and scores are fixed-point numbers whose
-        formats stand in the header, and weights are int16 unless ``weights="int8"``.
+        formats stand in the header, and weights are int16 unless ``weights`` is "int8" or "int4".
     name : str, optional
         Prefix of all public names; by default the file's name without its ending.
     calibration : array-like of shape (n_samples, n_features), optional
@@ -211,8 +212,8 @@ def _stored(weights: str, arithmetic: str) -> str:
 
 
 def _remedy(weights: str, arithmetic: str) -> str:
-    if weights == "int8":
-        return "use weights='int16'"
+    if weights in ("int8", "int4"):
+        return f"use weights='{'int16' if weights == 'int8' else 'int8'}'"
     if arithmetic == "integer":
         return "use arithmetic='float'"
     return "use weights='float32'" if weights == "int16" else "export to ONNX"

@@ -13,10 +13,11 @@ from ..network.scaling import FARTHEST
 from ..operators.single_precision import ERRORS
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
-from .c_float_steps import WEIGHTS, call, step_arrays, step_function
+from .c_float_steps import call, step_constants, step_function, step_weights
 from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
-from .c_platform import flash_macros, size_checks
+from .c_platform import size_checks
 from .c_scores import ScoreText, public_functions
+from .c_weights import described, types_of, weight_tables, weights_bytes
 from .program import Program
 
 __all__ = ["facts", "float_source", "input_constants", "input_factor"]
@@ -37,7 +38,7 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
         *(step_function(step, scaled) for step in kinds.values()),
         *_inputs(program),
         *_limits(program),
-        *step_arrays(program, weights),
+        *step_constants(program, weights),
         _outputs_function(program, scaled),
         _public_functions(program, name),
     ]
@@ -46,9 +47,8 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
         f'#include "{header}"\n\n{headers}#include <stdint.h>\n',
         _MACROS.format(lanes=LANES),
         _GROUPS.format(group=GROUP) if scaled else "",
-        flash_macros(WEIGHTS[weights][0], [("FLOAT_AT", "float")]),
-        size_checks(["float", WEIGHTS[weights][0]]),
-        f"typedef {WEIGHTS[weights][0]} weight_t;\n",
+        size_checks(["float", *types_of(weights)]),
+        weight_tables(weights, step_weights(program, weights), [("FLOAT_AT", "float")]),
         called_functions("\n".join(functions)),
         *functions,
     ]
@@ -99,12 +99,17 @@ def facts(program: Program, weights: str) -> list[str]:
     constants += 8 * program.n_outputs * (program.output_low is not None)
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
-        constants += step.weight.size * WEIGHTS[weights][1] + step.n_neurons * neuron
+        constants += step.n_neurons * neuron
+    constants += weights_bytes(weights, [step.weight.size for step in program.steps])
     arrays = 4 * (
         sum(buffers(program, program.changes_input).values())
         + program.n_outputs * (program.classes is not None)
     )
-    stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
+    stored = (
+        ""
+        if weights == "float32"
+        else f", weights stored as {described(weights)} with a unit for each neuron"
+    )
     own = max(ERRORS.values())
     library = ", link with -lm" if needs_math(step.operators for step in program.steps) else ""
     return [
