@@ -34,7 +34,7 @@ from .measuring import (
 )
 from .program import Program, program_of
 
-__all__ = ["export_c"]
+__all__ = ["export_c", "exported_program"]
 
 WEIGHTS = ("float32", "int16", "int8", "int4")
 ARITHMETICS = ("float", "integer")
@@ -126,9 +126,7 @@ def export_c(
     header_path = source_path.with_suffix(".h")
     form = "C with integer arithmetic" if arithmetic == "integer" else "C"
     check_single_precision(check_exportable(estimator, form))
-    program = without_linear_features(program_of(estimator, features))
-    if arithmetic == "float" and weights == "float32":
-        program = without_norms(program)
+    program = exported_program(estimator, weights, arithmetic, features)
     expected = expected_of(estimator, calibration)
     draft, check = _measured(program, weights, arithmetic, expected)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
@@ -152,6 +150,14 @@ def export_c(
     else:
         _write_package(package, Path(path).expanduser(), _contents(draft, expected, prefix, source, header))
     return check
+
+
+def exported_program(
+    estimator: Any, weights: str, arithmetic: str, features: Sequence[str] | None = None
+) -> Program:
+    """What C computes of an estimator that can be exported, before its weights are rounded."""
+    program = without_linear_features(program_of(estimator, features))
+    return without_norms(program) if (arithmetic, weights) == ("float", "float32") else program
 
 
 #: Rows that the program of a package predicts.
