@@ -14,7 +14,7 @@ from ..estimators import HeMLGOPClassifier
 from .c_programs import CFunction
 from .runtimes import Candidate, Runtimes
 
-__all__ = ["EXPORTS", "OURS", "network_candidates"]
+__all__ = ["EXPORTS", "OURS", "export_network", "network_candidates"]
 
 #: Our models: one as the paper's, of up to 60 neurons, and one that learned from an average.
 OURS: dict[str, dict[str, Any]] = {
@@ -39,7 +39,9 @@ def network_candidates(runtimes: Runtimes, name: str, settings: dict[str, Any]) 
     described = f"{name} ({model.network_.topology()}, {model.network_.n_parameters():,} parameters)"
     expected = runtimes.codes(model)
     for runtime, options in EXPORTS.items():
-        yield from runtimes.compiled(described, runtime, expected, partial(_export, runtimes, model, options))
+        yield from runtimes.compiled(
+            described, runtime, expected, partial(export_network, runtimes, model, options)
+        )
     if runtimes.has("onnx", "onnx") and runtimes.has("onnxruntime", "onnx"):
         yield _onnx(runtimes, described, model, expected)
     if runtimes.has("torch", "torch"):
@@ -59,7 +61,8 @@ def _torch(runtimes: Runtimes, described: str, model: Any, expected: np.ndarray)
     return runtimes.python(described, "PyTorch", label, expected)
 
 
-def _export(runtimes: Runtimes, model: Any, options: dict[str, str], path: Path) -> CFunction:
+def export_network(runtimes: Runtimes, model: Any, options: dict[str, str], path: Path) -> CFunction:
+    """Write a network of ours as C."""
     model.export_c(path, name="model", calibration=runtimes.x, min_agreement=0, **options)
     if "arithmetic" not in options:
         return CFunction(path, "model_predict")

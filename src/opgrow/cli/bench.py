@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opgrow.cli import operators, options, peers, prequential, replication, studies
+from opgrow.cli import flash, operators, options, peers, prequential, replication, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -235,3 +235,4 @@ app.command()(peers.peers)
 app.command()(replication.readings)
 app.command()(operators.operators)
 app.command()(prequential.prequential)
+app.command()(flash.flash)
