@@ -424,7 +424,8 @@ def test_integer_arithmetic_has_no_floating_point_instruction(fitted: dict[str, 
 
 
 @needs_compiler
-def test_integer_arithmetic_never_overflows(fitted: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", ["int16", "int4"])
+def test_integer_arithmetic_never_overflows(weights: str, fitted: dict[str, Any], tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     models = {name: fitted[name] for name in ("HeMLGOPClassifier", "PLNRegressor", "BLSClassifier")}
     for pool in registered("pool"):
@@ -433,7 +434,7 @@ def test_integer_arithmetic_never_overflows(fitted: dict[str, Any], tmp_path: Pa
     files = [tmp_path / f"{name}.c" for name in models]
     for file, model in zip(files, models.values(), strict=True):
         rows = torch.randn(30, model.network_.n_inputs, generator=generator).numpy()
-        model.export_c(file, arithmetic="integer", calibration=rows, min_agreement=0)
+        model.export_c(file, arithmetic="integer", weights=weights, calibration=rows, min_agreement=0)
     # An overflow, a wrong shift or an index beyond an array ends the process.
     trap = ("-fsanitize=undefined,bounds", "-fsanitize-undefined-trap-on-error")
     code = (

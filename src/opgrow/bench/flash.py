@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def study(
             warnings.simplefilter("ignore")
             runtimes = Runtimes(table, data_home, Path(folder), seed, sizing=CORTEX_M4)
             origin = {"commit": commit(), "machine": machine(), "seed": seed, "table": table}
-            for series, candidate in (*_networks(runtimes), *_others(runtimes)):
+            for series, candidate in chain(_networks(runtimes), _others(runtimes)):
                 yield origin | {
                     "series": series,
                     "model": candidate.model,
