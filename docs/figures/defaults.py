@@ -34,8 +34,14 @@ _LARGE = {
 
 
 def figures() -> Figures:
-    """Two tables of trials."""
-    return Figures({"defaults-trials": _trials(), "defaults-larger": _larger()})
+    """Three tables of trials."""
+    return Figures(
+        {
+            "defaults-trials": _trials("trials.csv", "log_loss_at_best_temperature"),
+            "defaults-larger": _larger(),
+            "defaults-later": _trials("trials-later.csv", "log_loss"),
+        }
+    )
 
 
 def _read(name: str) -> _Rows:
@@ -48,9 +54,9 @@ def _read(name: str) -> _Rows:
     return found
 
 
-def _trials() -> str:
-    """Mean differences from the first trial."""
-    trials = _read("trials.csv")
+def _trials(file: str, loss: str) -> str:
+    """Mean differences from the first trial of a file; ``loss`` is its column of log losses."""
+    trials = _read(file)
     first = next(iter(trials.values()))
     rows = []
     for name, tables in trials.items():
@@ -60,7 +66,7 @@ def _trials() -> str:
         if tables is not first:
             cells = [
                 _difference(tables, first, "score", "classification", 1),
-                _difference(tables, first, "log_loss_at_best_temperature", "classification", 3),
+                _difference(tables, first, loss, "classification", 3),
                 _difference(tables, first, "score", "regression", 1),
             ]
         ratios = [

@@ -11,13 +11,22 @@ __all__ = ["figures"]
 
 
 def figures() -> Figures:
-    """Accuracy and time of models on streams, and of digits whose classes come two at a time."""
-    text = (RESULTS / "prequential" / "runs.jsonl").read_text(encoding="utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
+    """Models on streams, digits whose classes come two at a time, and very many rows."""
+    lines, long = _lines("runs"), _lines("long")
     streams = [line for line in lines if "microseconds_a_row" in line]
     digits = [line for line in lines if "way" in line]
-    tables = {"prequential": _streams(streams), "prequential-digits": _digits(digits)}
-    return Figures(tables, {"prequential-commit": streams[-1]["commit"]}, {})
+    tables = {
+        "prequential": _streams(streams),
+        "prequential-digits": _digits(digits),
+        "prequential-long": _long(long),
+    }
+    commits = {"prequential-commit": streams[-1]["commit"], "prequential-long-commit": long[-1]["commit"]}
+    return Figures(tables, commits, {})
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    text = (RESULTS / "prequential" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def _streams(lines: list[dict[str, Any]]) -> str:
@@ -38,3 +47,17 @@ def _digits(lines: list[dict[str, Any]]) -> str:
     return markdown_table(
         ("accuracy (%)", *ways), [(model, *(found[model, way] for way in ways)) for model in models]
     )
+
+
+def _long(lines: list[dict[str, Any]]) -> str:
+    found = {line["model"]: line for line in lines}
+    counts = [rows for rows, _ in lines[-1]["resident_mib"]]
+    memory = (f"MiB, {n:,} rows" for n in counts)
+    head = ("", "µs a row", "million rows/s", "first call (s)", *memory, "accuracy (%)")
+    rows = []
+    for model, line in found.items():
+        cost = line["microseconds_a_row"]
+        resident = [str(mib) for _, mib in line["resident_mib"]]
+        cells = (f"{cost:.2f}", f"{1 / cost:.2f}", f"{line['first_seconds']:.1f}", *resident)
+        rows.append((model, *cells, f"{100 * line['accuracy']:.1f}"))
+    return markdown_table(head, rows)

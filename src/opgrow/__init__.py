@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .common.errors import RangeWarning, TableWarning
     from .estimators import *  # noqa: F403
     from .estimators.files import load, save
+    from .estimators.head import GrowingHead
     from .estimators.listeners import Callback
     from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
@@ -35,6 +36,7 @@ __all__ = [
     "Block",
     "Callback",
     "ExportCheck",
+    "GrowingHead",
     "Layer",
     "Network",
     "OperatorSet",
@@ -59,6 +61,7 @@ _HOMES = {
     "common.errors": ("RangeWarning", "TableWarning"),
     "estimators": tuple(f"{method}{kind}" for method in _METHODS for kind in ("Classifier", "Regressor")),
     "estimators.files": ("load", "save"),
+    "estimators.head": ("GrowingHead",),
     "estimators.listeners": ("Callback",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),

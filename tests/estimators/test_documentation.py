@@ -68,12 +68,12 @@ def test_every_parameter_is_stored_under_its_own_name(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_classifiers_have_the_parameters_of_regressors_and_class_weight_before_device(method):
+def test_classifiers_have_the_parameters_of_regressors_and_class_weight_after_table(method):
     kinds = (getattr(opgrow, method + kind) for kind in ("Classifier", "Regressor"))
     classifier, regressor = (inspect.signature(cls).parameters for cls in kinds)
     assert classifier["class_weight"].default is None
     names = list(classifier)
-    assert names.index("class_weight") + 1 == names.index("device")
+    assert names.index("class_weight") == names.index("table") + 1
     names.remove("class_weight")
     assert names == list(regressor)
     different = {parameter for parameter in names if classifier[parameter] != regressor[parameter]}

@@ -72,6 +72,13 @@ def from_scratch(model, x, columns, weight, forgetting=1.0):
     return head, middle - mean @ head
 
 
+def columns_of(model, y):
+    """The targets that the head is solved for: of three classes, or in the units of the network."""
+    if is_classifier(model):
+        return np.eye(3)[y]
+    return (y[:, None] - model.network_.output_mean) / model.network_.output_scale
+
+
 def assert_head(model, expected):
     """Exact in double precision, and what the network has but for single precision."""
     solution, (weight, bias) = model.running_.solution(), expected
@@ -98,26 +105,49 @@ def test_the_head_is_that_of_all_rows_seen(cls, forgetting, iris, diabetes, weig
         for borders in ([0, 90, 150], [0, 90, 91, 120, 150])
     ]
     for model in models:
-        if is_classifier(model):
-            columns = np.eye(3)[y]
-        else:
-            network = model.network_
-            columns = (y[:, None] - network.output_mean) / network.output_scale
-        assert_head(model, from_scratch(model, x, columns, weight, forgetting))
+        assert_head(model, from_scratch(model, x, columns_of(model, y), weight, forgetting))
         assert isinstance(model.network_.head, Linear)
         assert model.predict(x).shape == y.shape
     np.testing.assert_allclose(models[0].predict(x), models[1].predict(x), rtol=1e-4)
 
 
-def test_the_order_of_later_rows_does_not_matter(iris):
-    x, y = iris
-    order = np.r_[np.arange(90), 90 + np.random.default_rng(3).permutation(60)]
-    one, other = (
-        stream(small(BLSClassifier), x[o], y[o], np.ones(150), [0, 90, 111, 150])
-        for o in (np.arange(150), order)
-    )
-    expected = one.running_.solution()
-    assert_head(other, (expected.weight, expected.intercept))
+def in_any_way(model, x, y, rng):
+    """A copy of a model that learns rows in an order and in chunks that are drawn at random."""
+    model, order = pickle.loads(pickle.dumps(model)), rng.permutation(len(x))
+    cuts = np.unique(np.r_[0, 1, rng.integers(1, len(x), rng.integers(0, 6)), len(x)])
+    for start, stop in pairwise(cuts):
+        model.partial_fit(x[order[start:stop]], y[order[start:stop]])
+    return model
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda c: c.__name__)
+def test_neither_the_order_nor_the_chunks_of_later_rows_matter(cls, iris, diabetes):
+    x, y = iris if is_classifier(cls()) else diabetes
+    x, y = x[:150], y[:150]
+    first = small(cls).partial_fit(x[:90], y[:90])
+    columns = columns_of(first, y)
+    expected = from_scratch(first, x, columns, np.ones(150))
+    rng = np.random.default_rng(11)
+    for _ in range(4):
+        assert_head(in_any_way(first, x[90:], y[90:], rng), expected)
+
+
+@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if is_classifier(c())], ids=lambda c: c.__name__)
+def test_new_classes_may_come_in_any_order(cls, iris):
+    """Two classes are there at first; two others come among rows of all."""
+    x, codes = iris
+    names = np.array(["d", "b", "c"])[codes]
+    names[np.flatnonzero(codes == 0)[::2]] = "a"
+    early = np.flatnonzero((codes > 0) & (np.arange(150) < 100))
+    late = np.setdiff1d(np.arange(150), early)
+    first = small(cls).partial_fit(x[early], names[early])
+    assert list(first.classes_) == ["b", "c"]
+    expected = from_scratch(first, x, np.eye(4)[np.searchsorted(list("abcd"), names)], np.ones(150))
+    rng = np.random.default_rng(12)
+    for _ in range(4):
+        model = in_any_way(first, x[late], names[late], rng)
+        assert list(model.classes_) == ["a", "b", "c", "d"]
+        assert_head(model, expected)
 
 
 @pytest.mark.parametrize("cls", [BLSClassifier, HeMLRNClassifier, POPClassifier], ids=lambda c: c.__name__)

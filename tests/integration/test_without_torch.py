@@ -87,6 +87,18 @@ for arithmetic in ("float", "integer"):
     assert {file.suffix for file in tmp_path.iterdir()} == {".html", ".c", ".h"}
 
 
+def test_heads_on_transformers_need_no_torch() -> None:
+    script = """
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from opgrow import BLSClassifier, GrowingHead
+x, y = load_iris(return_X_y=True)
+head = GrowingHead(PCA(2), BLSClassifier(random_state=0)).fit(x, y)
+print(head.partial_fit(iter([(x, y)])).score(x, y) > 0.8, "torch" in sys.modules)
+"""
+    assert run(script) == "True False\n"
+
+
 def test_the_command_line_needs_no_torch(path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b,target\n" + "".join(f"{i},{i % 7},{i % 2}\n" for i in range(60)))
     script = """

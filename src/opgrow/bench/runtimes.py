@@ -28,9 +28,9 @@ class Candidate:
 
     model: str
     runtime: str
+    n_bytes: int | None
     labels: np.ndarray
     expected: np.ndarray
-    n_bytes: int | None
     seconds: Callable[[], float]
 
 
@@ -84,7 +84,7 @@ class Runtimes:
         except (RuntimeError, NotImplementedError, TypeError, AttributeError, ValueError) as error:
             self.skipped.append(f"{name}, {runtime}: {' '.join(str(error).split())[:200]}")
             return
-        yield Candidate(name, runtime, program.labels(), expected, program.n_bytes, program.seconds)
+        yield Candidate(name, runtime, program.n_bytes, program.labels(), expected, program.seconds)
 
     def predict(self, name: str, model: Any, expected: np.ndarray) -> Candidate:
         return self.python(name, "predict, Python", lambda row: int(model.predict(row)[0]), expected)
@@ -107,7 +107,7 @@ class Runtimes:
                 calls += len(rows[:8])
             return taken / calls
 
-        return Candidate(name, runtime, np.array([label(row) for row in rows]), expected, n_bytes, seconds)
+        return Candidate(name, runtime, n_bytes, np.array([label(row) for row in rows]), expected, seconds)
 
     def codes(self, model: Any) -> np.ndarray:
         return np.asarray(model.predict(self.x_test))

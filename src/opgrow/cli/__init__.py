@@ -6,6 +6,7 @@ command runs, so that help and completion are immediate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -52,18 +53,23 @@ def _opgrow(
     raise typer.Exit
 
 
-app.command()(demo)
-app.command()(fit)
-app.command()(predict)
-app.command()(evaluate)
-app.command()(update)
-app.command()(compare)
-app.command()(inspect)
-app.command()(explain)
-app.command()(export)
-app.command()(report)
-app.command()(serve)
-app.command()(playground)
+#: In the order in which --help lists them.
+_COMMANDS: list[Callable[..., None]] = [
+    demo,
+    fit,
+    predict,
+    evaluate,
+    update,
+    compare,
+    inspect,
+    explain,
+    export,
+    report,
+    serve,
+    playground,
+]
+for _command in _COMMANDS:
+    app.command()(_command)
 app.add_typer(bench_app, name="bench")
 
 

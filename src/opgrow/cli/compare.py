@@ -25,9 +25,7 @@ __all__ = ["compare"]
 
 def compare(
     data: Annotated[Path, typer.Argument(help="Table with a target: .csv, .csv.gz, .parquet or .npz.")],
-    target: Annotated[
-        str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
-    ] = None,
+    target: options.TargetColumn = None,
     task: Annotated[
         Task, typer.Option(help="What to predict; auto decides as 'opgrow fit' does, and says so.")
     ] = Task.auto,

@@ -24,26 +24,67 @@ __all__ = ["export"]
 
 #: What can be written.
 Format = StrEnum("Format", ["onnx", "c", "wasm"])
+_To = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="onnx; c: a C99 source file and its header; or wasm: WebAssembly, and JavaScript that loads it. "
+        "Default: as --output ends, or onnx.",
+    ),
+]
 #: How C stores weights.
 Weights = StrEnum("Weights", ["float32", "int16", "int8", "int4"])
+_Weights = Annotated[
+    Weights | None,
+    typer.Option(help="How weights are stored; int4 puts two in a byte. Default: float32. (c, wasm)"),
+]
 #: What C computes with.
 Arithmetic = StrEnum("Arithmetic", ["float", "integer"])
+_Arithmetic = Annotated[
+    Arithmetic | None,
+    typer.Option(help="integer is for processors without floating point. (c)"),
+]
 #: Tools that take a folder with C.
 Package = StrEnum("Package", ["arduino", "platformio", "zephyr", "cmake", "micropython"])
+_Package = Annotated[
+    Package | None,
+    typer.Option(help="Write a folder that this tool takes as it is, with a program to try it. (c)"),
+]
 #: Types of an ONNX model's input.
 InputType = StrEnum("InputType", ["float32", "float64"])
+_InputType = Annotated[
+    InputType | None,
+    typer.Option(
+        help="float64 where features have large means and small deviations. Default: float32. (onnx)"
+    ),
+]
+
+_FitInto = Annotated[
+    str | None,
+    typer.Option(
+        help="Limits such as flash=16k,ram=1k,cycles=20k: the variant within them that agrees best is "
+        "written. (c)"
+    ),
+]
+_Calibration = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of typical inputs, on which the export is compared with the model. Default: the "
+        "training rows that the model file has kept."
+    ),
+]
+_MinAgreement = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of equal labels below which nothing is written; in regression, R2 between both "
+        "predictions may fall short of 1 by a quarter as much. 0 writes in any case. Default: 0.99."
+    ),
+]
 
 
 def export(
     model: options.Model,
-    to: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            help="onnx; c: a C99 source file and its header; or wasm: WebAssembly, and JavaScript that loads "
-            "it. Default: as --output ends, or onnx.",
-        ),
-    ] = None,
+    to: _To = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "--out", "-o", help="File to write. Default: beside the model file."),
@@ -51,57 +92,28 @@ def export(
     float16: Annotated[
         bool, typer.Option("--float16", help="Store weights in half precision: half the file. (onnx)")
     ] = False,
-    input_type: Annotated[
-        InputType | None,
-        typer.Option(
-            help="float64 where features have large means and small deviations. Default: float32. (onnx)"
-        ),
-    ] = None,
+    input_type: _InputType = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of the functions' names. Default: the file's name. (c)")
     ] = None,
-    weights: Annotated[
-        Weights | None,
-        typer.Option(help="How weights are stored; int4 puts two in a byte. Default: float32. (c, wasm)"),
-    ] = None,
-    arithmetic: Annotated[
-        Arithmetic | None,
-        typer.Option(help="integer is for processors without floating point. (c)"),
-    ] = None,
-    package: Annotated[
-        Package | None,
-        typer.Option(help="Write a folder that this tool takes as it is, with a program to try it. (c)"),
-    ] = None,
-    fit_into: Annotated[
-        str | None,
-        typer.Option(
-            help="Limits such as flash=16k,ram=1k,cycles=20k: the variant within them that agrees best is "
-            "written. (c)"
-        ),
-    ] = None,
+    weights: _Weights = None,
+    arithmetic: _Arithmetic = None,
+    package: _Package = None,
+    fit_into: _FitInto = None,
     compiler: Annotated[
         str | None,
-        typer.Option(help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p". (c)'),
+        typer.Option(
+            help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p", or that makes '
+            "WebAssembly. (c, wasm)"
+        ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Table to fit a smaller network to where no variant fits: see --fit-into. (c)"),
     ] = None,
     target: options.Target = None,
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of typical inputs, on which the export is compared with the model. Default: the "
-            "training rows that the model file has kept."
-        ),
-    ] = None,
-    min_agreement: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of equal labels below which nothing is written; in regression, R2 between both "
-            "predictions may fall short of 1 by a quarter as much. 0 writes in any case. Default: 0.99."
-        ),
-    ] = None,
+    calibration: _Calibration = None,
+    min_agreement: _MinAgreement = None,
     as_json: options.ResultJson = False,
 ) -> None:
     """Write a model for other programs.

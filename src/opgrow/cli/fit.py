@@ -29,9 +29,7 @@ def fit(
             "files, which is read in chunks and may be larger than memory."
         ),
     ],
-    target: Annotated[
-        str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
-    ] = None,
+    target: options.TargetColumn = None,
     method: Annotated[
         str,
         typer.Option(
@@ -66,15 +64,7 @@ def fit(
     ] = None,
     header: options.Header = None,
     decimal: options.Decimal = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            "-p",
-            help="A parameter of the estimator, such as n_min=20 or widths=[40,40]; may be repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
+    param: Annotated[list[str] | None, options.parameter_option("n_min=20 or widths=[40,40]")] = None,
     validation: Annotated[
         Path | None,
         typer.Option(help="Table whose rows decide what is kept, instead of a fifth of the training rows."),
@@ -103,7 +93,7 @@ def fit(
             "file's name and '.checkpoint'.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: options.Seed = 0,
     jobs: options.Threads = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda or cuda:N. auto: a GPU for a million values or more.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,24 +28,24 @@ class FitRequest:
     method: str
     task: str
     output: Path
-    drop: Sequence[str]
-    text: Sequence[str]
-    numeric: Sequence[str]
-    max_categories: int | None
-    header: bool | None
-    decimal: str | None
-    parameters: dict[str, Any]
-    validation: Path | None
-    paper: str | None
-    report: Path | None
-    checkpoint: Path | None
-    resume: bool
-    seed: int
-    jobs: int | None
-    device: str
-    dry_run: bool
-    quiet: bool
-    as_json: bool
+    drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    numeric: Sequence[str] = ()
+    max_categories: int | None = None
+    header: bool | None = None
+    decimal: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    validation: Path | None = None
+    paper: str | None = None
+    report: Path | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+    seed: int = 0
+    jobs: int | None = None
+    device: str = "auto"
+    dry_run: bool = False
+    quiet: bool = False
+    as_json: bool = False
 
     @property
     def shows_progress(self) -> bool:

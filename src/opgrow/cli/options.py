@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +15,19 @@ __all__ = [
     "Model",
     "Numeric",
     "ResultJson",
+    "Seed",
     "TablesJson",
     "Target",
+    "TargetColumn",
     "Text",
     "Threads",
+    "parameter_option",
 ]
 
+TargetColumn = Annotated[
+    str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 Model = Annotated[Path, typer.Argument(help="Model file, as 'opgrow fit' writes it.")]
 Target = Annotated[
     str | None,
@@ -60,3 +67,9 @@ Threads = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ResultJson = Annotated[bool, typer.Option("--json", help="Print one JSON object about the result.")]
 TablesJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+def parameter_option(examples: str) -> Any:
+    """The option by which an estimator gets parameters; ``examples`` are some of them."""
+    about = f"A parameter of the estimator, such as {examples}; may be repeated."
+    return typer.Option("--param", "-p", help=about, metavar="KEY=VALUE")

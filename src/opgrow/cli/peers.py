@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opgrow.cli import options, studies
+from opgrow.cli import options, studies, table_studies
 from opgrow.cli.training_table import split_names
 from opgrow.common.texts import printable
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["duration", "peers"]
 
-_Tables = Annotated[
-    str, typer.Option(help="Names of tables or of folders in --data, separated by commas. Default: all.")
-]
 _Models = Annotated[
     str,
     typer.Option(
@@ -29,7 +26,6 @@ _Models = Annotated[
         "parameters, like 'HeMLGOP n_min=20'."
     ),
 ]
-_MaxRows = Annotated[int | None, typer.Option(min=10, help="Training rows at most, drawn by the split.")]
 _Out = Annotated[Path, typer.Option(help="Folder for runs.jsonl, the summary and its pictures.")]
 _Again = Annotated[
     str,
@@ -46,18 +42,16 @@ _Aside = Annotated[
 
 def peers(
     data: studies.Data = None,
-    tables: _Tables = "",
+    tables: table_studies.Tables = "",
     models: _Models = "all",
-    splits: Annotated[int, typer.Option(min=1, help="Splits of each table.")] = 3,
-    max_rows: _MaxRows = None,
+    splits: table_studies.Splits = 3,
+    max_rows: table_studies.MaxRows = None,
     budget: studies.Budget = "10m",
     jobs: Annotated[int, typer.Option(help="Runs at a time, each on one core; -1 for all cores.")] = 1,
     out: _Out = Path("results-peers"),
     again: _Again = "",
     aside: _Aside = "",
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Run nothing: summarise the runs that are in OUT/runs.jsonl.")
-    ] = False,
+    summary: table_studies.Summary = False,
     as_json: options.TablesJson = False,
 ) -> None:
     """Compare with what people use today: linear models, SVM, forest, boosting and tuned networks.
@@ -112,13 +106,11 @@ def _tell(line: Line, number: int, total: int, left: TimeLeft) -> None:
     from opgrow.bench.runs import DONE
 
     if line["status"] == DONE:
-        good = f"{100 * line['accuracy']:.1f} %" if "accuracy" in line else f"R² {line.get('r2', 0):.3f}"
-        what = f"{good} in {line['fit_seconds']:.1f} s"
+        what = f"{table_studies.score_text(line)} in {line['fit_seconds']:.1f} s"
     else:
         what = f"{line['status']}: {line['message']}"
-    name = f"{line['table']}/{line['split']}/{line['model']}"
     rest = f"; about {duration(left.after(line))} left" if number < total else ""
-    typer.echo(printable(f"[{number}/{total}] {name}: {what}{rest}"), err=True)
+    table_studies.tell(line, number, total, f"{what}{rest}")
 
 
 def duration(seconds: float) -> str:
@@ -131,12 +123,9 @@ def duration(seconds: float) -> str:
 def _summarize(out: Path, aside: list[str], as_json: bool) -> None:
     """Write the page and its pictures beside the results, and print it."""
     from opgrow.bench.peers.page import page
-    from opgrow.bench.peers.results import Results
     from opgrow.common.atomic import write_together
 
-    lines = list(Results(out / "runs.jsonl").lines().values())
-    if not lines:
-        raise ValueError(f"there is no run in {str(out / 'runs.jsonl')!r}")
+    lines = table_studies.lines_of(out / "runs.jsonl")
     files = page(lines, aside)
     write_together({out / name: text.encode() for name, text in files.items()})
     typer.echo(json.dumps(_plain(lines, aside)) if as_json else printable(files["summary.md"]))

@@ -24,9 +24,7 @@ _SHARE, _MOST = 0.2, 2000
 
 def playground(
     data: Annotated[Path, typer.Argument(help="Table to learn from: .csv, .csv.gz, .parquet or .npz.")],
-    target: Annotated[
-        str | None, typer.Option(help="Column to predict. Default: the column named 'target'.")
-    ] = None,
+    target: options.TargetColumn = None,
     method: Annotated[
         str, typer.Option(parser=method_name, metavar="METHOD", help="As in 'opgrow fit'.")
     ] = "HeMLGOP",
@@ -36,16 +34,8 @@ def playground(
     drop: options.Drop = None,
     text: options.Text = None,
     numeric: options.Numeric = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            "-p",
-            help="A parameter of the estimator, such as n_min=20; may be repeated.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    param: Annotated[list[str] | None, options.parameter_option("n_min=20")] = None,
+    seed: options.Seed = 0,
     jobs: options.Threads = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any that is free.")] = 0,
     browser: Annotated[
@@ -69,21 +59,11 @@ def playground(
         drop=drop or (),
         text=text or (),
         numeric=numeric or (),
-        max_categories=None,
-        header=None,
-        decimal=None,
         parameters=parse_parameters(param or []),
-        validation=None,
-        paper=None,
         report=output.with_suffix(".html"),
-        checkpoint=None,
-        resume=False,
         seed=seed,
         jobs=jobs,
         device="cpu",
-        dry_run=False,
-        quiet=False,
-        as_json=False,
     )
     request.check()
     if data.is_dir():

@@ -17,6 +17,17 @@ def prequential(
     out: Annotated[Path | None, typer.Option(help="File to which each result is added as a line.")] = None,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of each generated stream.")] = 20_000,
     chunk: Annotated[int, typer.Option(min=100, help="Rows that are predicted and then learned.")] = 500,
+    long: Annotated[
+        int | None,
+        typer.Option(
+            min=1000,
+            metavar="ROWS",
+            help="Instead: learn one generated stream of so many rows, which are never in memory together, "
+            "each model in a process of its own: CPU time a row, and resident memory. Models that have a "
+            "line of this commit in --out are left out.",
+        ),
+    ] = None,
+    inputs: Annotated[int, typer.Option(min=3, help="With --long: inputs of each row.")] = 20,
 ) -> None:
     """Predict chunks of streams before they are learned from, and learn digits two classes at a time.
 
@@ -24,10 +35,17 @@ def prequential(
     """
     import json
 
+    from opgrow.bench.long_stream import LONG_MODELS, measure_long
     from opgrow.bench.prequential import study
     from opgrow.common.atomic import append_line
 
-    for line in study(data, rows, chunk):
+    known = []
+    if long is not None and out is not None and out.exists():
+        known = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    lines = (
+        study(data, rows, chunk) if long is None else measure_long(long, inputs, chunk, LONG_MODELS, known)
+    )
+    for line in lines:
         typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)

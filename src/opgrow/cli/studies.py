@@ -93,9 +93,9 @@ def _study_command(
         from opgrow.estimators.parameters import n_threads
 
         study = Study(
-            datasets=split_names(datasets),
-            models=model_names(models),
-            out=out,
+            split_names(datasets),
+            model_names(models),
+            out,
             data_home=data,
             protocol=protocol,
             n_splits=splits,

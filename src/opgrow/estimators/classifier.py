@@ -88,13 +88,15 @@ class GrowingClassifier(
         classes : array-like of labels, optional
             Classes that are to be expected; those in y need not be named.
         sample_weight : array-like of shape (n_samples,), optional
+            Multiplied by the weights in ``class_weight``, where that is a dictionary.
 
         Examples
         --------
         >>> from sklearn.datasets import load_iris
         >>> from opgrow import BLSClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> clf = BLSClassifier(random_state=0).partial_fit(X[:100], y[:100])
+        >>> clf = BLSClassifier(random_state=0)
+        >>> clf = clf.partial_fit(X[:100], y[:100])
         >>> clf.partial_fit(X[100:], y[100:]).classes_
         array([0, 1, 2])
         """

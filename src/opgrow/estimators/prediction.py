@@ -83,8 +83,8 @@ class PredictingEstimator(GrowingEstimator[Settings]):
         --------
         >>> from sklearn.datasets import load_iris
         >>> from opgrow import HeMLRNClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
+        >>> model = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0)
+        >>> model = model.fit(*load_iris(return_X_y=True))
         >>> model.outside([[5.0, 3.5, 1.5, 0.2], [50.0, 35.0, 15.0, 2.0]])
         array([False,  True])
         """

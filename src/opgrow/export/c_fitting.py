@@ -128,13 +128,11 @@ def export_c_into(
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> from sklearn.datasets import load_iris
     >>> from opgrow import HeMLRNClassifier
     >>> from opgrow.export import export_c_into
     >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> export_c_into(model, folder / "iris.c", {"flash": 8192}).check.agreement  # doctest: +SKIP
+    >>> export_c_into(model, "iris.c", {"flash": 8192}).check.agreement  # doctest: +SKIP
     1.0
     """
     _check_limits(limits)

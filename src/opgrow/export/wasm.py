@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -146,19 +147,17 @@ def export_wasm(
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> from sklearn.datasets import load_iris
     >>> from opgrow import HeMLRNClassifier
     >>> from opgrow.export import export_wasm
     >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> export_wasm(model, folder / "iris.wasm").agreement  # doctest: +SKIP
+    >>> export_wasm(model, "iris.wasm").agreement  # doctest: +SKIP
     1.0
     """
     module = Path(path).expanduser()
     if module.suffix != ".wasm":
         raise ValueError(f"The WebAssembly file must end in '.wasm', got {module.name!r}.")
-    command = [compiler] if compiler else wasm_compiler()
+    command = shlex.split(compiler) if compiler else wasm_compiler()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         options: dict[str, Any] = {"calibration": calibration, "min_agreement": min_agreement}

@@ -42,11 +42,6 @@ class Engine(Protocol):
         ...
 
     @property
-    def spreads_over_workers(self) -> bool:
-        """Whether rows can be handed to other processes."""
-        ...
-
-    @property
     def matrices(self) -> Matrices:
         """What the closed-form fits do with rows."""
         ...
@@ -91,6 +86,11 @@ class Engine(Protocol):
 
     def group_size(self, candidates: Candidates, rows: Any, settings: TuningSettings) -> int:
         """How many such candidates can be trained together."""
+        ...
+
+    @property
+    def spreads_over_workers(self) -> bool:
+        """Whether rows can be handed to other processes."""
         ...
 
 

@@ -119,6 +119,11 @@ class FitStarted:
 
 @dataclass(frozen=True)
 class GrowthStarted:
+    """A network, the ``member``-th of ``n_members``, begins to grow.
+
+    It learns from ``n_rows``; ``n_validation`` others, if there are any, decide by ``criterion`` what stays.
+    """
+
     method: str
     n_rows: int
     n_validation: int
@@ -177,7 +182,10 @@ class StepFinished:
 
 @dataclass(frozen=True)
 class GrowthFinished:
-    """A network is finished; ``stopped`` says why, where a budget or a callback has ended its growth."""
+    """A network is finished.
+
+    ``stopped`` says why, where a budget or a callback has ended its growth.
+    """
 
     network: Network
     score: Score

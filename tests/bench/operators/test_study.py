@@ -6,14 +6,15 @@ import json
 
 import pytest
 
-from opgrow.bench.operators.study import OperatorStudy, run_study
+from opgrow.bench.operators.study import run_study
 from opgrow.bench.operators.variants import EQUAL, FULL, PERCEPTRONS
+from opgrow.bench.peers.table_study import TableStudy
 
 
 def run(folder, variants, **settings):
     """The lines that a study adds."""
     lines = []
-    study = OperatorStudy(["iris"], variants, folder / "runs.jsonl", max_rows=60, **settings)
+    study = TableStudy(["iris"], variants, folder / "runs.jsonl", max_rows=60, **settings)
     run_study(study, lambda line, number, total: lines.append(line))
     return lines
 
@@ -36,7 +37,7 @@ def test_a_second_start_runs_only_what_is_new(tmp_path):
     run(tmp_path, ["PLN"])
     assert [line["model"] for line in run(tmp_path, ["PLN", "BLS"])] == ["BLS"]
     with pytest.raises(ValueError, match="--max-rows: 60"):
-        run_study(OperatorStudy(["iris"], ["PLN"], tmp_path / "runs.jsonl", max_rows=50), print)
+        run_study(TableStudy(["iris"], ["PLN"], tmp_path / "runs.jsonl", max_rows=50), print)
 
 
 def test_a_fit_that_fails_is_a_line(tmp_path):

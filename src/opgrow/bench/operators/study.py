@@ -2,68 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from ..peers.one_run import measure
 from ..peers.results import Key, Line, Results
 from ..peers.splits import TableSplit, load_split
-from ..provenance import commit, machine
+from ..peers.table_study import TableStudy, beginning_of
 from ..runs import DONE, FAILED
 from .variants import EQUAL, FULL, PERCEPTRONS, build
 
-__all__ = ["OperatorStudy", "run_study"]
+__all__ = ["run_study"]
 
 
-@dataclass(frozen=True)
-class OperatorStudy:
-    """What to run.
-
-    Attributes
-    ----------
-    tables, variants : names
-    file : the results, one line a run
-    n_splits : splits of each table; the number of a split is the seed of its runs, too
-    data_home : folder with tables, or None
-    max_rows : training rows at most, or None
-    """
-
-    tables: Sequence[str]
-    variants: Sequence[str]
-    file: Path
-    n_splits: int = 1
-    data_home: str | None = None
-    max_rows: int | None = None
-
-    def runs(self) -> list[Key]:
-        """All runs, split by split and table by table."""
-        return [
-            (table, split, variant)
-            for split in range(self.n_splits)
-            for table in self.tables
-            for variant in self.variants
-        ]
-
-
-def run_study(study: OperatorStudy, on_finished: Callable[[Line, int, int], None]) -> None:
+def run_study(study: TableStudy, on_finished: Callable[[Line, int, int], None]) -> None:
     """Run what has no line yet, and write a line for each run as soon as it ends.
 
     ``on_finished`` hears of the line, how many runs have ended now, and how many there are to do.
     """
     results = Results(study.file)
     known = results.lines()
-    for line in known.values():
-        if line.get("max_rows") != study.max_rows:
-            found = line.get("max_rows", "no limit")
-            raise ValueError(
-                f"{str(study.file)!r} has runs with other training rows (--max-rows: {found}); name another "
-                "folder by --out"
-            )
+    study.check(known)
     waiting = [key for key in study.runs() if key not in known]
     loaded: tuple[Any, TableSplit | None] = (None, None)
     for number, (table, split, variant) in enumerate(waiting, 1):
@@ -99,20 +60,7 @@ def _run(variant: str, split: TableSplit, seed: int, limit: int | None) -> dict[
     return result | {"max_parameters": limit, "chosen": dict(sorted(blocks.items()))}
 
 
-def _line(study: OperatorStudy, key: Key, result: dict[str, Any]) -> Line:
+def _line(study: TableStudy, key: Key, result: dict[str, Any]) -> Line:
     """The line of a run: what it was, where it ran, and what came of it."""
-    table, split, variant = key
-    limit = [] if study.max_rows is None else ["--max-rows", str(study.max_rows)]
-    data = [] if study.data_home is None else ["--data", "DIR"]
-    what = ["--tables", table, "--models", variant, "--splits", str(split + 1), *limit]
-    return {
-        "commit": commit(),
-        "machine": machine(),
-        "command": f"opgrow bench operators {shlex.join([*data, *what])}",
-        "table": table,
-        "split": split,
-        "max_rows": study.max_rows,
-        "model": variant,
-        "seed": split,
-        **{name: value for name, value in result.items() if value == value},  # no NaN
-    }
+    finite = {name: value for name, value in result.items() if value == value}  # no NaN
+    return {**beginning_of("operators", key, study.max_rows, study.data_home), **finite}

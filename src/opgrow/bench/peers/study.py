@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,59 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from ..provenance import commit, machine
 from ..runs import DONE, FAILED, OVER_BUDGET
 from .processes import Request, run_all
 from .results import Key, Line, Results
+from .table_study import TableStudy, beginning_of
 
 __all__ = ["PeerStudy", "TimeLeft", "run_study"]
 
 
 @dataclass(frozen=True)
-class PeerStudy:
-    """What to run.
+class PeerStudy(TableStudy):
+    """What to run, and how.
 
     Attributes
     ----------
-    tables, models : names
-    file : the results, one line a run
-    n_splits : splits of each table
-    data_home : folder with tables, or None
-    max_rows : training rows at most, or None
     budget : seconds for a run, or None
     n_jobs : processes at a time
     again : models to run again though they have lines; "failed" means every run that failed
     """
 
-    tables: Sequence[str]
-    models: Sequence[str]
-    file: Path
     n_splits: int = 3
-    data_home: str | None = None
-    max_rows: int | None = None
     budget: float | None = None
     n_jobs: int = 1
     again: Sequence[str] = ()
 
     def requests(self) -> list[Request]:
-        """All runs, split by split, so that an interrupted study has all tables and models first."""
+        """All runs, for processes of their own."""
         home = None if self.data_home is None else str(Path(self.data_home).expanduser().resolve())
-        return [
-            Request(table, split, model, self.max_rows, home)
-            for split in range(self.n_splits)
-            for table in self.tables
-            for model in self.models
-        ]
+        return [Request(*run, self.max_rows, home) for run in self.runs()]
 
     def to_run(self, known: dict[Key, Line]) -> list[Request]:
         """The runs without a line, those to run again, and those that have more time now."""
-        for line in known.values():
-            if line.get("max_rows") != self.max_rows:
-                found = line.get("max_rows", "no limit")
-                raise ValueError(
-                    f"{str(self.file)!r} holds runs with other training rows (--max-rows: {found}); name "
-                    "another folder by --out"
-                )
+        self.check(known)
         return [
             request
             for request in self.requests()
@@ -92,24 +70,12 @@ def run_study(study: PeerStudy, on_finished: Callable[[Line, int, int], None]) -
 
 def line_of(request: Request, result: dict[str, Any], budget: float | None) -> Line:
     """The line of a run: what it was, where it ran, and what came of it."""
-    limit = [] if request.max_rows is None else ["--max-rows", str(request.max_rows)]
-    data = [] if request.data is None else ["--data", "DIR"]
-    what = ["--tables", request.table, "--models", request.model, "--splits", str(request.split + 1), *limit]
     finite = {k: v for k, v in result.items() if not isinstance(v, float) or np.isfinite(v)}
     if result["status"] == DONE and not {"accuracy", "nrmse"} & finite.keys():
         finite |= {"status": FAILED, "message": "predictions are not finite"}
-    return {
-        "commit": commit(),
-        "machine": machine(),
-        "command": f"opgrow bench peers {shlex.join([*data, *what])}",
-        "table": request.table,
-        "split": request.split,
-        "max_rows": request.max_rows,
-        "model": request.model,
-        "seed": request.split,
-        "budget": budget,
-        **finite,
-    }
+    key = request.table, request.split, request.model
+    beginning = beginning_of("peers", key, request.max_rows, request.data)
+    return {**beginning, "budget": budget, **finite}
 
 
 class TimeLeft:

@@ -9,17 +9,17 @@ __all__ = ["Limits", "Refused"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How large, slow and many requests may be.
+    """How many, large and slow requests may be.
 
     Attributes
     ----------
-    max_body : bytes of a request
-    max_rows : rows of a request
-    max_numbers : numbers of an answer: a model with many classes answers fewer rows at once
-    max_memory : bytes of all bodies and answers that are under way
     workers : predictions at the same time
     queue : requests that may wait for a worker
     max_connections : open connections
+    max_rows : rows of a request
+    max_numbers : numbers of an answer: a model with many classes answers fewer rows at once
+    max_body : bytes of a request
+    max_memory : bytes of all bodies and answers that are under way
     header_seconds : time for the head of a request, and the longest pause between requests
     body_seconds : time for the whole body of a request
     answer_seconds : the longest time that a request may wait and compute
@@ -27,13 +27,13 @@ class Limits:
     close_seconds : time for a client to take the rest of what was sent when its connection is closed
     """
 
-    max_body: int = 8 << 20
-    max_rows: int = 100_000
-    max_numbers: int = 5_000_000
-    max_memory: int = 256 << 20
     workers: int = 2
     queue: int = 256
     max_connections: int = 1000
+    max_rows: int = 100_000
+    max_numbers: int = 5_000_000
+    max_body: int = 8 << 20
+    max_memory: int = 256 << 20
     header_seconds: float = 10.0
     body_seconds: float = 30.0
     answer_seconds: float = 60.0

@@ -48,10 +48,10 @@ KEY = "opgrow"
 _MAX_HEADER = 2 * MAX_TEXT
 #: Tensors of a file at most: seven for each block, and some of the network.
 _MAX_TENSORS = 7 * MAX_BLOCKS + 50
-#: Data types of tensors, as files and as numpy name them.
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
 #: Longest explanation of what is wrong with a file.
 _MAX_WHY = 300
+#: Data types of tensors, as files and as numpy name them.
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8"}
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ def save(
     Examples
     --------
     >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.safetensors"
     >>> from sklearn.datasets import load_iris
     >>> from opgrow import HeMLRNClassifier, load
     >>> X, y = load_iris(return_X_y=True)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.safetensors"
     >>> HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(X, y).save(path)
     >>> load(path).predict(X[:2])
     array([0, 0])

@@ -77,8 +77,9 @@ class MaxParameters(Callback):
     Examples
     --------
     >>> from opgrow import HeMLGOPClassifier
-    >>> from opgrow.estimators.listeners import MaxParameters
-    >>> clf = HeMLGOPClassifier(callbacks=[MaxParameters(500)])  # the same as max_parameters=500
+    >>> from opgrow.estimators.listeners import MaxParameters, MaxSeconds
+    >>> both = [MaxParameters(500), MaxSeconds(60)]  # the same as max_parameters=500, max_seconds=60
+    >>> clf = HeMLGOPClassifier(callbacks=both)
     """
 
     def __init__(self, n: int) -> None:

@@ -27,12 +27,12 @@ class Sizes:
     n_threads: int
 
     @property
-    def n_all(self) -> int:
-        return self.n_rows + self.n_held
-
-    @property
     def n_scored(self) -> int:
         return self.n_held or self.n_rows
+
+    @property
+    def n_all(self) -> int:
+        return self.n_rows + self.n_held
 
 
 class Footprint(ABC, Generic[MethodType, SettingsType]):

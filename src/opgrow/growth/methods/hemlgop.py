@@ -82,13 +82,6 @@ class BlockSettings(GrowthSettings):
         return replace(super().with_threads(n_threads), search=search, tuning=tuning)
 
 
-#: By which part a winner has to be better than a tuned rival: rivals are perceptrons, which take a fraction
-#: of the time that other blocks take.
-_WORTH = 0.01
-#: The number of a layer, and that of a block in it, both from 1.
-_Place = tuple[int, int]
-
-
 @dataclass(frozen=True)
 class _Grown:
     """A trial block, the head that goes with it, and the batches that it and its rivals skipped."""
@@ -98,6 +91,13 @@ class _Grown:
     result: Outcome
     dropout: float = 0.0
     skipped_batches: int = 0
+
+
+#: By which part a winner has to be better than a tuned rival: rivals are perceptrons, which take a fraction
+#: of the time that other blocks take.
+_WORTH = 0.01
+#: The number of a layer, and that of a block in it, both from 1.
+_Place = tuple[int, int]
 
 
 class BlockGrowth(Growth):

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from ...network.scaling import spread_rows
-from .columns import Axis, number_text
+from .columns import Axis, crossed, number_text
 from .subject import Subject
 
 __all__ = ["Change", "nearest_changes"]
@@ -148,14 +148,10 @@ def _together(
     code: int,
     distances: Sequence[np.ndarray],
 ) -> Change | None:
-    chosen = []
-    for column in pair:
-        n = len(axes[column].encoded)
-        chosen.append(np.unique(np.linspace(0, n - 1, min(n, _COARSE)).round().astype(int)))
-    first, second = (places.ravel() for places in np.meshgrid(*chosen, indexing="ij"))
+    _, (first, second) = crossed(axes, pair, _COARSE)
     rows = np.repeat(row[None], len(first), axis=0)
-    for column, places in zip(pair, (first, second), strict=True):
-        rows[:, axes[column].inputs] = axes[column].encoded[places]
+    for column, chosen in zip(pair, (first, second), strict=True):
+        rows[:, axes[column].inputs] = axes[column].encoded[chosen]
     both = (distances[0][first] > 0) & (distances[1][second] > 0)
     codes = _codes(subject, rows)
     flips = np.flatnonzero((codes != code) & both)

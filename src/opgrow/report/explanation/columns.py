@@ -22,7 +22,7 @@ from ...rows.tables.date_columns import DateColumn
 from ...rows.tables.frames import is_frame
 from ...rows.tables.target_means import TargetColumn
 
-__all__ = ["MISSING", "Axis", "axes_of", "number_text", "raw_values"]
+__all__ = ["MISSING", "Axis", "axes_of", "crossed", "evenly", "number_text", "raw_values"]
 
 MISSING = "<missing>"
 #: Values on the grid of a number, of one of many columns, and levels of a column of many categories, at most.
@@ -89,6 +89,20 @@ class Axis:
         if self.labels[nearest] == MISSING:
             return MISSING
         return number_text(float(part[0])) if self.kind == "number" else self.labels[nearest]
+
+
+def evenly(n: int, most: int) -> np.ndarray:
+    """At most so many of n places, at equal distances from the first to the last one."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
+
+
+def crossed(
+    axes: Sequence[Axis], columns: tuple[int, int], most: int
+) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """At most so many places on the grid of each of two columns, and the places of all their pairs."""
+    places = [evenly(len(axes[column].encoded), most) for column in columns]
+    first, second = np.meshgrid(*places, indexing="ij")
+    return places, (first.ravel(), second.ravel())
 
 
 def number_text(value: float) -> str:
@@ -231,7 +245,7 @@ def _date_axis(column: DateColumn, start: int, part: np.ndarray) -> Axis:
         there = np.zeros((1, part.shape[1]))
         there[0, 0] = column.median
     _, first = np.unique(there[:, 0], return_index=True)
-    chosen = first[np.unique(np.linspace(0, len(first) - 1, min(_GRID, len(first))).round().astype(int))]
+    chosen = first[evenly(len(first), _GRID)]
     encoded = np.asarray(there[chosen], np.float64)
     grid = column.origin + encoded[:, 0]
     labels = [_date_text(column, value) for value in grid.tolist()]

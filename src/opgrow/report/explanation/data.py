@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Axis
+from .columns import Axis, evenly
 from .context import Context
 from .formula import short_formula
 from .pairs import Pair
@@ -144,7 +144,7 @@ def _neuron(one: Portrait) -> dict[str, Any]:
 
 def _map(one: Map) -> dict[str, Any]:
     """Of a fine grid, some places."""
-    places = [np.unique(np.linspace(0, n - 1, min(n, _MAP)).round().astype(int)) for n in one.values.shape]
+    places = [evenly(n, _MAP) for n in one.values.shape]
     return {
         "columns": one.columns,
         "places": places,

@@ -39,22 +39,21 @@ def explain(estimator: Any, X: Any, *, target: str | None = None, random_state: 
         Rows like those that the estimator is used for, such as the test rows. Up to 131,072 of them show
         the range of each column, and averages are taken over up to 128. If there are fewer than 20, averages
         are taken over the sample of the training rows that the model carries, where it does.
-    target : str, optional
-        What is predicted, for names and sentences.
-    random_state : int, default=0
-        Seed of the orders of columns, where these are a sample.
+    target, random_state : as of the method ``explain`` of estimators
 
     Returns
     -------
     Explanation
+        It computes what it is asked for, when it is asked for the first time.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from opgrow import HeMLRNClassifier
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> clf = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0).fit(X, y)
-    >>> explanation = clf.explain(X)
+    >>> from opgrow.report import explain
+    >>> iris = load_iris(as_frame=True)
+    >>> clf = HeMLRNClassifier(preset=None, n_min=4, max_layers=1, random_state=0)
+    >>> explanation = explain(clf.fit(iris.data, iris.target), iris.data)
     >>> way = explanation.row(0)
     >>> bool(abs(way.columns.base + way.columns.values.sum(axis=0) - way.outputs).max() < 1e-9)
     True

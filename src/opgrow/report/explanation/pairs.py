@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Axis
+from .columns import Axis, crossed
 from .subject import Subject
 
 __all__ = ["Pair", "pair"]
@@ -39,11 +39,7 @@ class Pair:
 def pair(subject: Subject, axes: Sequence[Axis], columns: tuple[int, int], background: np.ndarray) -> Pair:
     """The map of two columns, over some of the background rows (n, inputs)."""
     some = background[:: -(-len(background) // _ROWS)]
-    places = []
-    for column in columns:
-        n = len(axes[column].encoded)
-        places.append(np.unique(np.linspace(0, n - 1, min(n, _PLACES)).round().astype(int)))
-    first, second = (grid.ravel() for grid in np.meshgrid(*places, indexing="ij"))
+    places, (first, second) = crossed(axes, columns, _PLACES)
     rows = np.repeat(some[None], len(first), axis=0)
     for column, chosen in zip(columns, (first, second), strict=True):
         rows[:, :, axes[column].inputs] = axes[column].encoded[chosen][:, None]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...common.extras import require
 from ...network.drawing.svg import COLOURS, GREY, shortened
-from .columns import MISSING, Axis
+from .columns import MISSING, Axis, evenly
 from .portraits import Map, Portrait
 from .subject import Quantity
 from .views import Views
@@ -109,7 +109,7 @@ def _draw_data(ax: Any, axis: Axis, at: np.ndarray) -> None:
     ax.set_zorder(1)
     ax.patch.set_visible(False)
     if axis.kind == "date" and axis.grid is not None:
-        chosen = np.unique(np.linspace(0, len(at) - 1, min(4, len(at))).round().astype(int))
+        chosen = evenly(len(at), 4)
         ax.set_xticks(at[chosen], [axis.labels[i] for i in chosen], rotation=20, ha="right")
 
 

@@ -19,10 +19,8 @@ from .model import Model
 
 __all__ = ["Staging"]
 
-#: Batches of a window at most.
-_WINDOW_STEPS = 16
-#: Rows that a program copies.
-_ROWS = 512
+#: Batches of a window at most, and rows that a program copies.
+_WINDOW_STEPS, _ROWS = 16, 512
 
 
 class Staging:
