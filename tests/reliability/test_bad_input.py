@@ -689,7 +689,10 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ("export good.safetensors --format c --float16", "--float16 has no meaning for the format c."),
     ("export good.safetensors --format c --name 1x", "name '1x' cannot begin the names of C functions: ..."),
     ("export good.safetensors --format c -o out.h", "The output must end in '.c', got 'out.h'."),
-    ("export good.safetensors -o folder.csv", "The output must end in '.onnx' or '.c', got 'folder.csv'."),
+    (
+        "export good.safetensors -o folder.csv",
+        "The output must end in '.onnx' or '.c' or '.wasm', got 'folder.csv'.",
+    ),
     (
         "export good.safetensors --format c --min-agreement 2",
         "min_agreement must be a number from 0 to 1, got 2.0.",
