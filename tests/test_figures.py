@@ -111,3 +111,13 @@ def test_two_figures_of_one_name_are_an_error():
 )
 def test_tables_without_a_source_are_found(page, lines):
     assert list(unmarked_tables(page)) == lines
+
+
+def test_the_gallery_shows_the_pictures_that_its_code_saves():
+    page = ROOT / "docs" / "gallery" / "shown.md"
+    text = page.read_text(encoding="utf-8")
+    saved = re.findall(r'savefig\("(\w+)\.svg"\)', text)
+    stored = [path.stem.removeprefix("shown-") for path in (ROOT / "docs" / "images").glob("shown-*.svg")]
+    assert len(saved) == 6
+    assert re.findall(r"images/shown-(\w+)\.svg", text) == saved
+    assert sorted(stored) == sorted(saved)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from opgrow.common.atomic import write_atomically
 
-from . import all_figures, explanations
+from . import all_figures, explanations, shown
 from .marks import PAGES, ROOT, filled
 
 
 def main() -> None:
     """Fill in all pages and write all files."""
     figures = all_figures()
-    texts = {ROOT / name: text for name, text in (*figures.files.items(), *explanations.drawings().items())}
+    drawn = explanations.drawings() | shown.drawings()
+    texts = {ROOT / name: text for name, text in (*figures.files.items(), *drawn.items())}
     for page in PAGES:
         before = texts.get(page)
         texts[page] = filled(page.read_text(encoding="utf-8") if before is None else before, figures)

@@ -16,12 +16,13 @@ from sklearn.model_selection import train_test_split
 from opgrow import HeMLGOPClassifier
 
 #: Width and height of the part that is shown, in pixels.
-_SIZE = 1200, 1460
+_SIZE = 1200, 1500
 
 
 def main(picture: Path) -> None:
     """Grow a network, write its report, and take a picture of the top of it."""
     X, y = load_wine(return_X_y=True, as_frame=True)
+    y = y.rename("cultivar")
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
     clf = HeMLGOPClassifier(random_state=0).fit(X_train, y_train)
     with tempfile.TemporaryDirectory() as folder:
@@ -29,6 +30,7 @@ def main(picture: Path) -> None:
         clf.report(page, X_test, y_test)
         options = [
             "--headless",
+            "--hide-scrollbars",
             "--no-sandbox",
             "--disable-gpu",
             "--disable-background-networking",

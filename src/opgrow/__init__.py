@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         register_nodal,
         register_pool,
     )
+    from .rows.signals import WindowFeatures
     from .rows.tables import TableEncoder
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
+    "WindowFeatures",
     "__version__",
     "export_c",
     "export_onnx",
@@ -73,6 +75,7 @@ _HOMES = {
         "register_nodal",
         "register_pool",
     ),
+    "rows.signals": ("WindowFeatures",),
     "rows.tables": ("TableEncoder",),
 }
 __all__ += _HOMES["estimators"]
@@ -87,6 +90,7 @@ _PUBLIC_MODULES = {
     "network": "network",
     "operators": "operators",
     "report": "report",
+    "signals": "rows.signals",
     "stream": "rows.chunks",
 }
 

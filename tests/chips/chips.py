@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
-from opgrow import HeMLGOPClassifier
+from opgrow import HeMLGOPClassifier, export_c
 from opgrow.rows import datasets
 from tests.chips import boards
 from tests.chips.boards import BOARDS, Board
@@ -95,7 +95,7 @@ def outcomes(
     for mode in modes:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            check = model.export_c(folder / "model.c", calibration=x, **mode)
+            check = export_c(model, folder / "model.c", calibration=x, **mode)
             inputs = inputs_of(folder / "model.h", x)
             library = Library([folder / "model.c"], "-O2", ("-ffp-contract=off",))
             here = library.raw_predict("model", inputs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +11,14 @@ import pytest
 from sklearn.datasets import load_iris
 
 import opgrow
+from opgrow import export_c
 from opgrow.export.c import exported_program
 from opgrow.export.cycles import estimated_cycles
 from tests.chips import boards
 from tests.chips.boards import BOARDS
 from tests.chips.chips import outcomes, write_rows
 from tests.export.compiled import needs_compiler
+from tests.export.signals import pipeline, signals
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +46,24 @@ def test_a_network_says_the_same_on_a_chip(key: str, model: opgrow.HeMLRNClassif
             exported_program(model, "float32", arithmetic), "float32", arithmetic, key
         )
         assert estimated == pytest.approx(outcome.ticks, rel=0.3)
+
+
+@needs_compiler
+@pytest.mark.parametrize("key", BOARDS)
+def test_windows_of_signals_say_the_same_on_a_chip(key: str) -> None:
+    lacks = boards.missing(BOARDS[key])
+    if lacks is not None:
+        pytest.skip(lacks)
+    x, y = signals(60, 32, 2)
+    model = pipeline(x, y, n_channels=2)
+    (found,) = outcomes(model, "tones", x[:12], [key], [{}])
+    assert found.wrong == ""
+    assert (found.ram, found.rows) == (0, 12)
+    with tempfile.TemporaryDirectory() as folder:
+        export_c(model, Path(folder) / "model.c")
+        said = re.search(r"at most (\d+) bytes of stack", (Path(folder) / "model.h").read_text())
+    assert said is not None
+    assert found.stack <= int(said[1])
 
 
 def test_rows_are_written_as_numbers_of_c(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import opgrow
-from opgrow import HeMLGOPClassifier, TableEncoder
+from opgrow import HeMLGOPClassifier, TableEncoder, WindowFeatures
 from opgrow.cli.serving.bodies import table_of_csv, table_of_json
 from opgrow.cli.serving.limits import Refused
 from opgrow.cli.serving.model import served
@@ -106,6 +106,21 @@ def test_rows_of_a_folder_go_through_the_steps(saved):
     np.savez(folder / "1.npz", X=x[40:])
     predicted = list(csv.reader(run("predict", path, folder).stdout.splitlines()))[1:]
     assert [row[0] for row in predicted] == pipeline.predict(x).tolist()
+
+
+def test_windows_of_signals_are_exported_as_c(tmp_path):
+    x = RNG.normal(size=(60, 16))
+    pipeline = make_pipeline(WindowFeatures(2, bands=2), HeMLGOPClassifier(**QUICK)).fit(x, Y)
+    opgrow.save(pipeline, tmp_path / "model.safetensors", target="answer")
+    frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(16)]).assign(answer=Y)
+    frame.to_csv(tmp_path / "windows.csv", index=False)
+    printed = run(
+        "export", tmp_path / "model.safetensors", "--format", "c", "--calibration", tmp_path / "windows.csv"
+    )
+    assert "agreement with the estimator on 60 rows: 100.00 % of the labels" in printed.stdout
+    assert "of whole windows" in printed.stdout
+    assert "model_window_push" in (tmp_path / "model.h").read_text()
+    assert "holds a pipeline" in refused("export", tmp_path / "model.safetensors", "--format", "onnx")
 
 
 @pytest.mark.parametrize("command", [("export", "--format", "c"), ("report",)])

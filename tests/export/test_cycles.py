@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opgrow.export import export_c_into
 from opgrow.export.c import exported_program
 from opgrow.export.cycles import TARGETS, estimated_cycles, operations, target_of
 from opgrow.operators import registered
+from tests.export.signals import pipeline, signals
 
 
 def test_every_weight_neuron_and_input_is_counted(fitted: dict[str, Any]) -> None:
@@ -56,3 +59,11 @@ def test_the_compiler_says_for_which_processor() -> None:
     for other in (None, "gcc", "arm-none-eabi-gcc"):
         with pytest.raises(ValueError, match="^Cycles are estimated for AVR, Cortex-M0, .*, got"):
             target_of(other)
+
+
+def test_windows_of_signals_have_no_estimate(tmp_path: Path) -> None:
+    x, y = signals(60, 32, 2)
+    model = pipeline(x, y, n_channels=2)
+    with pytest.raises(ValueError, match="^Cycles of windows of signals are not estimated"):
+        export_c_into(model, tmp_path / "model.c", {"cycles": 1000}, compiler="avr-gcc")
+    assert list(tmp_path.iterdir()) == []

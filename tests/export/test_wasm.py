@@ -25,6 +25,7 @@ from opgrow.common.errors import TableWarning
 from opgrow.export import export_wasm
 from opgrow.export.wasm import wasm_compiler
 from opgrow.rows.tables.dates import Reading
+from tests.export.signals import pipeline, signals
 from tests.export.test_onnx_table import QUICK, N, frame
 from tests.integration.browser import NEEDED, PROGRAM, Browser
 
@@ -209,6 +210,9 @@ def test_what_cannot_be_written_is_a_sentence(
     model = fitted["HeMLGOPClassifier"]
     with pytest.raises(ValueError, match=r"must end in '.wasm', got 'model.js'"):
         model.export_wasm(tmp_path / "model.js")
+    windows = pipeline(*signals(60, 32, 1), n_channels=1)
+    with pytest.raises(TypeError, match="got Pipeline: export its last step"):
+        export_wasm(windows, tmp_path / "model.wasm")
     monkeypatch.setattr("opgrow.export.wasm.has", lambda package: False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(

@@ -16,6 +16,7 @@ PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 NEEDED = "needs Chromium (Debian: apt-get install chromium)"
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
 _PATIENCE = 60.0
+_CODES = {"Tab": 9, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
@@ -121,8 +122,10 @@ class Browser:
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=box[0], y=box[1])
 
     def press(self, key: str) -> None:
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key)
-        self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+        """Press a key; those that the browser itself acts upon have codes."""
+        code = {"code": key, "windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **code)
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
     def picture(self, path: Path, whole: bool = True) -> None:
         """Save what is seen, or the whole page."""

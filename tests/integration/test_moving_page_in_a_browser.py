@@ -8,10 +8,12 @@ from copy import copy
 import numpy as np
 import pytest
 from browser import NEEDED, PROGRAM, Browser
+from moving_page import frame_of, opened, said, set_input, settled
 from sklearn.base import is_classifier
 from sklearn.datasets import load_digits
 
 from opgrow import HeMLRNClassifier, load
+from opgrow.report.explanation.sentences import called
 from opgrow.report.live.data import as_json
 from opgrow.report.live.table import values_of
 from tests.report.live.tables import EVIL, TABLES, fitted
@@ -38,29 +40,6 @@ def models(folder):
     for name, (model, X, y) in result.items():
         model.report(folder / f"{name}.html", X, y)
     return result
-
-
-def opened(browser, folder, name, **window):
-    browser.complaints.clear()
-    browser.open(folder / f"{name}.html", **window)
-    browser.look("opgrow.ready")
-    settled(browser)
-    assert browser.complaints == []
-
-
-def settled(browser):
-    """After two frames everything that was asked for is drawn."""
-    browser.look("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
-
-
-def set_input(browser, place, value, event="input"):
-    element = f"document.getElementById('input-{place}')"
-    browser.look(f"({element}.value = {as_json(value)}, {element}.dispatchEvent(new Event('{event}')))")
-    settled(browser)
-
-
-def said(browser):
-    return browser.look("document.querySelector('.panel .said').textContent")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -162,7 +141,9 @@ def test_a_row_is_picked_and_its_neurons_add_up(models, folder, browser):
     settled(browser)
     probability = model.predict_proba(X.iloc[7:8])[0]
     assert said(browser) == f"{model.classes_[probability.argmax()]}, {100 * probability.max():.1f} %"
-    assert f"As row 7 (truly {y[7]})." in browser.look("document.querySelector('.panel .note').textContent")
+    assert f"The values of row 7, whose true class is {y[7]}." in browser.look(
+        "document.querySelector('.panel .note').textContent"
+    )
     for number in (7, 8):
         sums = browser.look("opgrow.state.sums")
         assert sums["base"] + sums["total"] == pytest.approx(sums["output"], abs=1e-5)
@@ -206,19 +187,8 @@ def test_contributions_of_inputs_add_up_and_changes_change_the_answer(models, fo
             settled(browser)
             after = browser.look("opgrow.state.prediction.label")
             assert after != before
-            assert promised.endswith(f"it would be {model.classes_[after]}.")
+            assert promised.endswith(f"it would be {called(str(model.classes_[after]))}.")
             assert model.predict(frame_of(X, browser.look("opgrow.state.values")))[0] == model.classes_[after]
-
-
-def frame_of(X, values):
-    """One row of a table, or of an array, with other values."""
-    if not hasattr(X, "iloc"):
-        return np.array([values], float)
-    row = {
-        name: np.nan if v is None and X[name].dtype.kind == "f" else v
-        for name, v in zip(X.columns, values, strict=True)
-    }
-    return X.iloc[:1].assign(**row).astype(X.dtypes)
 
 
 def test_what_it_computes_is_drawn_and_named_for_what_it_is(models, folder, browser):

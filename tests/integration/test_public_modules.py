@@ -14,6 +14,7 @@ HOMES = {
     "callbacks": "estimators.listeners",
     "data": "rows.tables",
     "datasets": "rows.datasets",
+    "signals": "rows.signals",
     "stream": "rows.chunks",
 }
 

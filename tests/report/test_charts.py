@@ -34,6 +34,14 @@ def test_points_lie_where_their_values_are():
     assert [circle.find(f"{SVG}title").text.split(":")[0] for circle in circles] == ["a", "b", "c"]
 
 
+def test_large_ticks_are_short():
+    points = [Point(0, 5000, "a", "one"), Point(20000, 3e6, "b", "one")]
+    words = texts(scatter(points, "across", "up"))
+    assert {"5,000", "10k", "20k", "1M", "3M"} <= set(words)
+    far = [Point(9e3, 0, "a", "one"), Point(3e6, 1, "b", "one")]
+    assert {"10k", "100k", "1M"} <= set(texts(scatter(far, "across", "up", log_x=True)))
+
+
 def test_axes_and_series_are_named():
     chart = scatter([Point(1, 2, "a", "first"), Point(3, 4, "b", "second")], "across", "up")
     assert {"across", "up", "first", "second"} <= set(texts(chart))
@@ -98,7 +106,7 @@ def test_ticks_are_told_apart(low, high):
     chart = scatter([Point(low, low, "a", ""), Point(high, high, "b", "")], "x", "y")
     ticks = [t.text for t in marks(chart, "text") if t.get("text-anchor") == "end"]
     assert len(ticks) >= 3
-    values = [float(tick.replace(",", "")) for tick in ticks]
+    values = [float(tick.replace(",", "").replace("k", "e3").replace("M", "e6")) for tick in ticks]
     steps = [b - a for a, b in pairwise(values)]
     assert min(steps) > 0
     assert max(steps) == pytest.approx(min(steps), rel=0.3)

@@ -18,6 +18,7 @@ from opgrow.cli import common, options
 
 if TYPE_CHECKING:
     from opgrow.estimators.files import ModelFile
+    from opgrow.rows.tables import Table
 
 __all__ = ["export"]
 
@@ -120,10 +121,10 @@ def export(
 
     The exported model takes the matrix that the network sees. Where a table has text or gaps, these are the
     inputs that 'opgrow inspect' lists, encoded as it says there. The agreement of the export with the model
-    is measured and printed; of C also the sizes, if there is a compiler.
+    is measured and printed; of C also the sizes, if there is a compiler. A pipeline that begins with
+    WindowFeatures becomes C that takes windows, and --calibration then has a window in each row.
     """
     from opgrow.common.atomic import check_writable
-    from opgrow.estimators.files import read
 
     to = Format.c if package is not None and to in (None, Format.c) else _format_of(to, output)
     written = _FORMATS[to]
@@ -149,11 +150,11 @@ def export(
     if package is None:
         check_writable(made)
     common.refuse_to_replace(model, made, "the model file")
-    loaded = read(model)
+    loaded = _loaded(model, to)
     with common.notes():
         if calibration is not None:
             table = common.read_for(loaded, calibration, header=None, decimal=None)
-            options["calibration"] = common.inputs(loaded, table)
+            options["calibration"] = _rows(loaded, table)
         more = written.write(loaded, made, options)
     _report(model, loaded, to, made, more, as_json)
 
@@ -169,6 +170,33 @@ def _format_of(wanted: Format | None, output: Path | None) -> Format:
         repr(written.suffix) for form, written in _FORMATS.items() if wanted in (None, form)
     )
     raise ValueError(f"The output must end in {suffixes}, got {output.name!r}.")
+
+
+def _loaded(path: Path, to: Format) -> ModelFile:
+    """The model of a file; of those that hold pipelines, C takes such as begin with windows."""
+    from opgrow.cli.pipelines import takes_windows
+    from opgrow.estimators.files import read
+
+    model = read(path, pipelines=to is Format.c)
+    if model.pipeline is not None and not takes_windows(model.pipeline):
+        return read(path)  # which refuses it
+    return model
+
+
+def _rows(model: ModelFile, table: Table) -> Any:
+    """What an export is compared on: inputs of the estimator or, in front of it, windows."""
+    from opgrow.cli.pipelines import pipeline_matrix
+
+    if model.pipeline is None:
+        return common.inputs(model, table)
+    if model.target is not None and model.target in table.columns:
+        table = table.drop(model.target)
+    return pipeline_matrix(model.pipeline, table)
+
+
+def _subject(model: ModelFile) -> Any:
+    """What is written: the pipeline, where there is one."""
+    return model.estimator if model.pipeline is None else model.pipeline
 
 
 @dataclass(frozen=True)
@@ -192,10 +220,11 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     from opgrow.export import export_c
     from opgrow.export.c_size import c_size
 
-    options = {**options, "features": common.feature_names(model)}
+    if model.pipeline is None:
+        options = {**options, "features": common.feature_names(model)}
     if options.keys() & {"fit_into", "compiler", "data", "target"}:
         return _write_fitting(model, output, options)
-    check = export_c(model.estimator, output, **options)
+    check = export_c(_subject(model), output, **options)
     if "package" in options:
         return _More({"package": options["package"], "check": asdict(check)}, (str(check),))
     header = output.with_suffix(".h")
@@ -236,7 +265,7 @@ def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _
         options["X"], options["y"] = _rows_to_fit(model, data, target)
     elif target is not None:
         raise ValueError("--target names a column of --data, which is not given.")
-    fitted = export_c_into(model.estimator, output, limits, **options)
+    fitted = export_c_into(_subject(model), output, limits, **options)
     lines = [str(fitted.check), f"chosen: {fitted}"]
     more: dict[str, Any] = {"fitted": fitted.plain()}
     if fitted.shrunk is not None:
@@ -244,7 +273,8 @@ def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _
         save(fitted.estimator, smaller, target=model.target)
         more["smaller_model"] = str(smaller)
         lines += [str(fitted.shrunk), f"the smaller network: {smaller}"]
-    return _More(more, tuple(lines), fitted.estimator)
+    smaller_one = None if fitted.shrunk is None else fitted.estimator
+    return _More(more, tuple(lines), smaller_one)
 
 
 def _rows_to_fit(model: ModelFile, data: Path, target: str | None) -> tuple[Any, Any]:

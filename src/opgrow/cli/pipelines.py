@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from sklearn.pipeline import Pipeline
 
     from opgrow.rows.tables import Table, TableEncoder
 
-__all__ = ["first_encoder", "pipeline_columns", "pipeline_inputs"]
+__all__ = ["first_encoder", "pipeline_columns", "pipeline_inputs", "pipeline_matrix", "takes_windows"]
 
 
 def first_encoder(pipeline: Pipeline) -> TableEncoder | None:
@@ -36,11 +37,23 @@ def pipeline_inputs(pipeline: Pipeline, table: Table) -> Any:
     elif pipeline_columns(pipeline) is not None:
         made = _before(pipeline, _frame(pipeline, table))
     else:
-        import numpy as np
-
-        _check_number(pipeline, table)
-        made = _before(pipeline, np.column_stack(list(table.columns.values())))
+        made = _before(pipeline, pipeline_matrix(pipeline, table))
     return made.toarray() if hasattr(made, "toarray") else made
+
+
+def pipeline_matrix(pipeline: Pipeline, table: Table) -> np.ndarray:
+    """All columns of a table, for a pipeline that was fitted on a matrix."""
+    import numpy as np
+
+    _check_number(pipeline, table)
+    return np.column_stack(list(table.columns.values()))
+
+
+def takes_windows(pipeline: Pipeline) -> bool:
+    """Whether a pipeline begins with the features of windows, as exported C does."""
+    from opgrow.rows.signals import WindowFeatures
+
+    return isinstance(pipeline.steps[0][1], WindowFeatures)
 
 
 def _before(pipeline: Pipeline, x: Any) -> Any:

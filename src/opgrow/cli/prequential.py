@@ -37,7 +37,6 @@ def prequential(
 
     from opgrow.bench.long_stream import LONG_MODELS, measure_long
     from opgrow.bench.prequential import study
-    from opgrow.common.atomic import append_line
 
     known = []
     if long is not None and out is not None and out.exists():
@@ -45,8 +44,4 @@ def prequential(
     lines = (
         study(data, rows, chunk) if long is None else measure_long(long, inputs, chunk, LONG_MODELS, known)
     )
-    for line in lines:
-        typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            append_line(out, json.dumps(line).encode())
+    studies.tell(lines, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opgrow.bench.runs import Run
     from opgrow.bench.study import Study
 
-__all__ = ["Budget", "Data", "Device", "add_commands"]
+__all__ = ["Budget", "Data", "Device", "add_commands", "tell"]
 
 Data = Annotated[
     str | None, typer.Option("--data", help="Folder with dataset files (default: $OPGROW_DATA).")
@@ -55,6 +55,17 @@ _Inner = Annotated[
 ]
 Budget = Annotated[str, typer.Option(help="Time for a run, like 90s or 10m; what takes longer is shown so.")]
 _Jobs = Annotated[int, typer.Option(help="Processes; -1 for all cores.")]
+
+
+def tell(lines: Iterable[Mapping[str, Any]], out: Path | None) -> None:
+    """Print lines of a measurement as they come, and add them to a file."""
+    from opgrow.common.atomic import append_line
+
+    for line in lines:
+        typer.echo(", ".join(f"{name} {value}" for name, value in line.items()))
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            append_line(out, json.dumps(line).encode())
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .program import Program
 
-__all__ = ["CALL_DEPTH", "FRAME_BYTES", "at", "buffers", "route"]
+__all__ = ["CALL_DEPTH", "FRAME_BYTES", "at", "buffers", "route", "stack_bytes"]
 
 #: Functions that call each other at most, and what a call takes beside its arrays; `make chips` checks it.
 CALL_DEPTH, FRAME_BYTES = 5, 64
@@ -57,6 +57,17 @@ def _kept_places(program: Program) -> tuple[int, list[list[int]]]:
         place += stop - start
     free = iter(range(unseen))
     return unseen, [[next(free) if place < 0 else place for place in layer] for layer in places]
+
+
+def stack_bytes(program: Program) -> tuple[int, int]:
+    """Bytes of arrays on the stack of a program with floats, and of the stack with the deepest calls."""
+    numbers = sum(buffers(program, program.changes_input).values())
+    numbers += program.n_outputs * (program.classes is not None)
+    depth = CALL_DEPTH
+    if program.window is not None:
+        numbers += program.window.n_samples + len(program.window.names)
+        depth += 1
+    return 4 * numbers, 4 * numbers + depth * FRAME_BYTES
 
 
 def at(buffer: str, offset: int) -> str:

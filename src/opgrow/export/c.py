@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..common.atomic import write_together
+from ..common.places import evenly
 from ..common.version import __version__
 from . import c_fixed_source, c_float, c_text, fixed_emulation
 from .c_draft import Draft, FixedDraft, FloatDraft, best_draft
 from .c_header import header_source, labels_comment
 from .c_packages import PACKAGES, Contents, package_files
 from .c_table import table_text
+from .c_window import window_lines
 from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features, without_norms
 from .measuring import (
@@ -28,11 +29,11 @@ from .measuring import (
     Expected,
     ExportCheck,
     check_share,
-    expected_of,
     not_measured,
     refuse,
 )
 from .program import Program, program_of
+from .windowed import expected_by, model_and_step, remarked
 
 __all__ = ["export_c", "exported_program"]
 
@@ -69,7 +70,8 @@ def export_c(
 
     Parameters
     ----------
-    estimator : a fitted estimator of this package
+    estimator : a fitted estimator of this package, or a pipeline of `opgrow.WindowFeatures` and one
+        Of a pipeline, the functions take whole windows of samples; ``NAME_window_push`` fills a window.
     path : str or path-like
         The source file, which ends in ``.c``. Files that are there are replaced: both or, after an error,
         none.
@@ -84,8 +86,8 @@ def export_c(
     calibration : array-like of shape (n_samples, n_features), optional
         Typical inputs, such as the training data. The program is compared with the estimator on them, and
         for integer arithmetic they tell the ranges of all intermediate values; a few rows far from all
-        others, such as those with a sentinel, do not count there. Default: the training rows that were kept
-        with the model, if there are any (``sample_``).
+        others, such as those with a sentinel, do not count there. Of a pipeline, windows.
+        Default: the training rows that were kept with the model, if there are any (``sample_``).
     min_agreement : float, default=0.99
         The least share of rows on which the program names the estimator's class; below it nothing is written.
         For regression, R2 between both predictions may fall short of 1 by a quarter of what this does:
@@ -125,14 +127,15 @@ def export_c(
     source_path, prefix = _place(path, name) if package is None else _place_of_package(path, name)
     header_path = source_path.with_suffix(".h")
     form = "C with integer arithmetic" if arithmetic == "integer" else "C"
-    check_single_precision(check_exportable(estimator, form))
+    model, step = model_and_step(estimator, arithmetic)
+    check_single_precision(check_exportable(model, form))
     program = exported_program(estimator, weights, arithmetic, features)
-    expected = expected_of(estimator, calibration)
+    expected = expected_by(model, step, calibration)
     draft, check = _measured(program, weights, arithmetic, expected)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
     refuse(check, min_agreement, what, lambda: _remedy(weights, arithmetic))
     bits = draft.fixed.input_bits if isinstance(draft, FixedDraft) else None
-    table = table_text(estimator.table_, prefix, bits)
+    table = table_text(model.table_, prefix, bits)
     if isinstance(draft, FixedDraft):
         body = c_fixed_source.fixed_source(draft.fixed, prefix, header_path.name)
         facts = c_fixed_source.facts(draft.fixed)
@@ -155,21 +158,29 @@ def export_c(
 def exported_program(
     estimator: Any, weights: str, arithmetic: str, features: Sequence[str] | None = None
 ) -> Program:
-    """What C computes of an estimator that can be exported, before its weights are rounded."""
-    program = without_linear_features(program_of(estimator, features))
+    """What C computes of what can be exported, before weights are rounded."""
+    model, step = model_and_step(estimator, arithmetic)
+    program = without_linear_features(program_of(model, features))
+    program = replace(program, window=None if step is None else step.form_)
     return without_norms(program) if (arithmetic, weights) == ("float", "float32") else program
 
 
-#: Rows that the program of a package predicts.
-_SHOWN_ROWS = 5
+#: Rows that the program of a package predicts, fewer where windows are long.
+_SHOWN_ROWS, _SHOWN_NUMBERS = 5, 4096
 
 
 def _contents(draft: Draft, expected: Expected | None, name: str, source: str, header: str) -> Contents:
     """What a package is made of, with a few of the rows that the program was compared on."""
     if expected is None:
         raise ValueError("A package has a few rows to predict: pass calibration=X.")
-    chosen = np.unique(np.linspace(0, len(expected.rows) - 1, _SHOWN_ROWS).round().astype(int))
-    rows, scores = expected.rows[chosen], expected.scores[chosen]
+    inputs = expected.rows if draft.program.window is None else expected.windows
+    if inputs is None:
+        raise ValueError(
+            "A package has a few windows to predict, which models do not keep: pass calibration=X."
+        )
+    shown = min(_SHOWN_ROWS, 1 + _SHOWN_NUMBERS // inputs.shape[1])
+    chosen = evenly(len(inputs), shown)
+    rows, scores = inputs[chosen], expected.scores[chosen]
     fixed = draft.fixed if isinstance(draft, FixedDraft) else None
     program = draft.program
     return Contents(
@@ -199,7 +210,8 @@ def _measured(
     program: Program, weights: str, arithmetic: str, expected: Expected | None
 ) -> tuple[Draft, ExportCheck]:
     if expected is not None:
-        return best_draft(program, weights, arithmetic, expected)
+        draft, check = best_draft(program, weights, arithmetic, expected)
+        return draft, remarked(check, program.window, expected)
     if arithmetic == "integer":
         raise ValueError(
             "Integer arithmetic needs calibration rows, typical inputs such as the training data: pass "
@@ -265,18 +277,23 @@ def _description(program: Program, file: str, facts: Sequence[str]) -> list[str]
         *layers,
         f"  head: {program.head.operators}{sees}",
         "",
-        f"Inputs: {program.n_inputs}, raw values"
-        + (
-            " in this order: " + ", ".join(map(c_text.safe_comment, program.features))
-            if program.features
-            else ""
-        )
-        + ("; they are standardised inside." if program.standardizes else "."),
+        *_inputs(program),
         labels_comment(program),
         "",
         *(fact.replace("FILE.c", c_text.safe_comment(file)) for fact in facts),
     ]
     return lines
+
+
+def _inputs(program: Program) -> list[str]:
+    """What goes in."""
+    if program.window is not None:
+        return window_lines(program.window)
+    order = ""
+    if program.features:
+        order = " in this order: " + ", ".join(map(c_text.safe_comment, program.features))
+    inside = "; they are standardised inside" if program.standardizes else ""
+    return [f"Inputs: {program.n_inputs}, raw values{order}{inside}."]
 
 
 def _remark(step: Any) -> str:

@@ -107,7 +107,7 @@ def export_c_into(
 
     Parameters
     ----------
-    estimator : a fitted estimator of this package
+    estimator : a fitted estimator of this package, or a pipeline, as of ``export_c``
     path : str or path-like
         As of ``export_c``.
     limits : mapping

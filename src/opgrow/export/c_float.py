@@ -12,12 +12,14 @@ import numpy as np
 from ..network.scaling import FARTHEST
 from ..operators.single_precision import ERRORS
 from . import c_text as text
-from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
+from .buffers import buffers, route, stack_bytes
+from .c_filling import filling_functions, sample_type
 from .c_float_steps import call, step_constants, step_function, step_weights
 from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
 from .c_platform import size_checks
 from .c_scores import ScoreText, public_functions
 from .c_weights import described, types_of, weight_tables, weights_bytes
+from .c_window import constant_bytes, window_arrays, window_functions
 from .program import Program
 
 __all__ = ["facts", "float_source", "input_constants", "input_factor"]
@@ -40,6 +42,7 @@ def float_source(program: Program, name: str, header: str, weights: str) -> str:
         *_limits(program),
         *step_constants(program, weights),
         _outputs_function(program, scaled),
+        *_window(program, name),
         _public_functions(program, name),
     ]
     headers = "#include <float.h>\n" + ("#include <math.h>\n" if needs_math(sets) else "")
@@ -95,16 +98,14 @@ _GROUPS = """\
 def facts(program: Program, weights: str) -> list[str]:
     """Lines about the arithmetic and its costs."""
     unit = 0 if weights == "float32" else 4
-    constants = sum(4 * program.n_inputs for _ in input_constants(program))
+    constants = 0 if program.window is None else constant_bytes(program.window)
+    constants += sum(4 * program.n_inputs for _ in input_constants(program))
     constants += 8 * program.n_outputs * (program.output_low is not None)
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
         constants += step.n_neurons * neuron
     constants += weights_bytes(weights, [step.weight.size for step in program.steps])
-    arrays = 4 * (
-        sum(buffers(program, program.changes_input).values())
-        + program.n_outputs * (program.classes is not None)
-    )
+    arrays, stack = stack_bytes(program)
     stored = (
         ""
         if weights == "float32"
@@ -118,7 +119,7 @@ def facts(program: Program, weights: str) -> list[str]:
         "A NaN among the inputs makes all scores NaN"
         f"{', and the predicted class -1' if program.classes is not None else ''}.",
         f"Constants: {constants} bytes, on AVR in flash. No static RAM. Stack: {arrays} bytes of arrays; "
-        f"with frames of calls at most {arrays + CALL_DEPTH * FRAME_BYTES} bytes on AVR, Cortex-M and "
+        f"with frames of calls at most {stack} bytes on AVR, Cortex-M and "
         "RISC-V.",
         f"No allocation, no state, no recursion. Compile with: cc -std=c99 -Os -c FILE.c{library}",
         "With -O3 in place of -Os it is faster and larger.",
@@ -252,7 +253,14 @@ def _outputs_function(program: Program, scaled: bool) -> str:
             "out[j] = out[j] < low ? low : out[j] > high ? high : out[j];",
         )
     body = "".join(f"    {line}\n" for line in lines)
-    return f"static void outputs(const float *x, float *out)\n{{\n{body}}}\n"
+    name = "outputs" if program.window is None else "network_outputs"
+    return f"static void {name}(const float *x, float *out)\n{{\n{body}}}\n"
+
+
+def _window(program: Program, name: str) -> list[str]:
+    """The tables and functions that make the network's input of a window."""
+    window = program.window
+    return [] if window is None else [*window_arrays(window), *window_functions(window, name)]
 
 
 def _for_each(index: str, count: int, *body: str) -> list[str]:
@@ -277,7 +285,7 @@ _CLOSE = "(!(out[best] - out[j] > 1e-5f) || out[best] > 3.4e38f)"
 
 
 def _public_functions(program: Program, name: str) -> str:
-    shares = program.loss == "mse"
+    shares, window = program.loss == "mse", program.window
     scores = ScoreText(
         "float",
         "float",
@@ -285,5 +293,7 @@ def _public_functions(program: Program, name: str) -> str:
         "out[j] /= total;",
         None if shares else _CLOSE,
         _UNKNOWN,
+        None if window is None else sample_type(name),
     )
-    return public_functions(program, name, scores)
+    filling = "" if window is None else filling_functions(window, name)
+    return public_functions(program, name, scores) + filling

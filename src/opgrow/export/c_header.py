@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import c_text as text
+from .buffers import stack_bytes
+from .c_filling import sample_type, window_declarations
 from .program import Program
 
 if TYPE_CHECKING:
@@ -20,12 +22,20 @@ def header_source(
     """The header, for floats or, with a `FixedProgram`, for integers; for a table, with its codes."""
     upper = name.upper()
     number = "float" if fixed is None else "int32_t"
-    inputs, outputs = f"const {number} x[{upper}_N_INPUTS]", f"{number} out[{upper}_N_OUTPUTS]"
+    window, given = program.window, number
+    sizes = types = filling = stack = ""
+    if window is not None:
+        given = sample_type(name)
+        stack = f", with at most {stack_bytes(program)[1]} bytes of stack"
+        sizes, types, filling = window_declarations(window, name)
+    n_inputs = program.n_inputs if window is None else window.n_inputs
+    inputs, outputs = f"const {given} x[{upper}_N_INPUTS]", f"{number} out[{upper}_N_OUTPUTS]"
     parts = [
         text.comment([f"{program.estimator} {program.topology}: see the source file for what it is."]),
         f"#ifndef {upper}_H\n#define {upper}_H\n",
         "#include <stdint.h>\n",
-        f"#define {upper}_N_INPUTS {program.n_inputs}\n#define {upper}_N_OUTPUTS {program.n_outputs}\n",
+        f"{sizes}#define {upper}_N_INPUTS {n_inputs}\n#define {upper}_N_OUTPUTS {program.n_outputs}\n",
+        types,
     ]
     if fixed is not None:
         parts.append(_formats(fixed, upper))
@@ -34,19 +44,22 @@ def header_source(
         parts.append(table.header())
     if program.classes is not None:
         unknown = ", or -1 where an input is NaN" if fixed is None else ""
-        parts.append(f"/* The index of the most probable class{unknown}. */\nint {name}_predict({inputs});\n")
+        parts.append(
+            f"/* The index of the most probable class{unknown}{stack}. */\nint {name}_predict({inputs});\n"
+        )
         what = "The probability of each class"
     else:
-        what = "The predicted value of each target"
+        what = f"The predicted value of each target{stack}"
     form = "" if fixed is None else f", times 2^{upper}_OUTPUT_BITS"
     parts.append(f"/* {what}{form}. */\nvoid {name}_scores({inputs},\n    {outputs});\n")
+    parts.append(filling)
     if fixed is not None:
         parts.append(_float_faces(program, name))
     parts.append("#ifdef __cplusplus\n}\n#endif\n")
     if program.classes is not None:
         parts.append(_labels(program.classes, name))
     parts.append(f"#endif /* {upper}_H */\n")
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def labels_comment(program: Program) -> str:

@@ -40,7 +40,7 @@ static int first_of_the_largest(const {number} *out)
     return best;
 }}
 
-int {name}_predict(const {number} x[{upper}_N_INPUTS])
+int {name}_predict(const {inputs} x[{upper}_N_INPUTS])
 {{
     {number} out[{n}];
     int best;
@@ -73,6 +73,7 @@ class ScoreText:
     divide : divides ``out[j]`` by ``total``
     close : whether ``out[j]`` may have the probability of ``out[best]``; None where it is as quick to look
     unknown : returns from the function that names a class if ``out[j]`` is NaN, which integers never are
+    sample : type of inputs, where it is another
     """
 
     number: str
@@ -81,6 +82,11 @@ class ScoreText:
     divide: str
     close: str | None
     unknown: str = ""
+    sample: str | None = None
+
+    @property
+    def inputs(self) -> str:
+        return self.sample or self.number
 
 
 def public_functions(program: Program, name: str, text: ScoreText) -> str:
@@ -97,6 +103,7 @@ def public_functions(program: Program, name: str, text: ScoreText) -> str:
             name=name,
             upper=upper,
             number=text.number,
+            inputs=text.inputs,
             first=0 if text.unknown else 1,
             unknown=text.unknown,
             certain=certain,
@@ -105,5 +112,5 @@ def public_functions(program: Program, name: str, text: ScoreText) -> str:
             predict = predict.replace("    int best;\n", "").replace(
                 "    best = first_of_the_largest(out);\n", ""
             )
-    inputs, outputs = f"{text.number} x[{upper}_N_INPUTS]", f"{text.number} out[{upper}_N_OUTPUTS]"
+    inputs, outputs = f"{text.inputs} x[{upper}_N_INPUTS]", f"{text.number} out[{upper}_N_OUTPUTS]"
     return f"{before}void {name}_scores(const {inputs},\n    {outputs})\n{{\n{body}}}\n{predict}"

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from ..growth.model import GrownModel
 from ..network import Block, Network
 from ..operators.kinds import check_facts
+from ..rows.signals import WindowFeatures
 
 __all__ = ["check_exportable", "check_single_precision"]
 
@@ -31,6 +32,8 @@ def check_exportable(estimator: Any, form: str) -> Network:
     name = type(estimator).__name__
     if not isinstance(estimator, GrownModel):
         hint = ": export its last step" if isinstance(estimator, Pipeline) else ""
+        if hint and form == "ONNX" and isinstance(estimator.steps[0][1], WindowFeatures):
+            hint = f"{hint}, which takes the features of windows, or to C, which computes them"
         raise TypeError(f"Only opgrow's own estimators can be exported, got {name}{hint}.")
     if not hasattr(estimator, "network_"):
         raise NotFittedError(f"This {name} is not fitted: call fit before exporting it.")

@@ -42,6 +42,8 @@ def target_of(compiler: str | None) -> str:
 
 def operations(program: Program, weights: str, arithmetic: str) -> dict[str, int]:
     """How often a prediction does what: of names such as "psi harmonic" and "activation tanh"."""
+    if program.window is not None:
+        raise ValueError("Cycles of windows of signals are not estimated: limit flash and ram alone.")
     stored = "int16" if arithmetic == "integer" and weights == "float32" else weights
     counts = Counter({"call": 1, "input": program.n_inputs, "output": program.n_outputs})
     for step in program.steps:

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from ..common.places import evenly
 from ..training.scores import probabilities
 
 __all__ = [
     "MIN_AGREEMENT",
+    "MOST_ROWS",
     "Expected",
     "ExportCheck",
     "check_share",
     "compare",
     "expected_of",
+    "expected_with",
     "not_measured",
     "refuse",
 ]
@@ -72,11 +75,15 @@ class ExportCheck:
 
 @dataclass(frozen=True)
 class Expected:
-    """Rows (n, n_inputs) and what the estimator says of them: probabilities or values (n, n_outputs)."""
+    """Rows (n, n_inputs) and what the estimator says of them: probabilities or values (n, n_outputs).
+
+    ``windows`` (n, window.n_inputs) are those of signals whose features the rows are, where there are any.
+    """
 
     rows: np.ndarray
     scores: np.ndarray
     classification: bool
+    windows: np.ndarray | None = None
 
 
 def check_share(name: str, value: Any) -> float:
@@ -95,14 +102,21 @@ def expected_of(estimator: Any, calibration: Any) -> Expected | None:
     if rows is None or not len(rows):
         return None
     rows = np.asarray(rows, np.float64)
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).round().astype(int))]
+    return expected_with(estimator, rows[evenly(len(rows), MOST_ROWS)])
+
+
+def expected_with(
+    estimator: Any, rows: np.ndarray, given: np.ndarray | None = None, windows: np.ndarray | None = None
+) -> Expected:
+    """What is expected of rows; a program that computes them itself, of windows, has those that are given."""
     outputs = estimator.network_.outputs(rows).astype(np.float64)
     finite = np.isfinite(outputs).all(axis=1)  # what the estimator refuses need not agree
     if not finite.any():
         raise ValueError("The calibration rows lead to values that are not finite: give typical inputs.")
     classification = hasattr(estimator, "classes_")
     scores = probabilities(estimator.loss_, outputs[finite]) if classification else outputs[finite]
-    return Expected(rows[finite], scores, classification)
+    given = rows if given is None else given
+    return Expected(given[finite], scores, classification, None if windows is None else windows[finite])
 
 
 def not_measured(classification: bool, why: str) -> ExportCheck:

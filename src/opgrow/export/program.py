@@ -18,6 +18,7 @@ from ..engine.wiring import Span
 from ..network import Block, Network
 from ..network.scaling import squash
 from ..operators import OperatorSet
+from ..rows.signals import WindowForm
 
 __all__ = ["LINEAR", "Program", "Step", "program_of", "steps_of"]
 
@@ -86,6 +87,7 @@ class Program:
     head_sees_input : whether the head sees the network's input before the layers
     input_bound : where the standardised input is squashed smoothly to, or None
     output_low, output_high : arrays of shape (n_outputs,) that outputs are clamped to, or None
+    window : what is computed of windows of signals, where that is what the network takes, or None
     """
 
     estimator: str
@@ -103,6 +105,7 @@ class Program:
     input_bound: float | None = None
     output_low: np.ndarray | None = None
     output_high: np.ndarray | None = None
+    window: WindowForm | None = None
 
     @property
     def n_inputs(self) -> int:

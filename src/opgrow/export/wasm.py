@@ -25,6 +25,7 @@ from .buffers import buffers
 from .c import export_c, exported_program
 from .c_size import run_tool
 from .c_table import table_text
+from .checks import check_exportable
 from .measuring import MIN_AGREEMENT, ExportCheck
 
 __all__ = ["export_wasm", "wasm_compiler"]
@@ -157,6 +158,7 @@ def export_wasm(
     module = Path(path).expanduser()
     if module.suffix != ".wasm":
         raise ValueError(f"The WebAssembly file must end in '.wasm', got {module.name!r}.")
+    check_exportable(estimator, "C")
     command = shlex.split(compiler) if compiler else wasm_compiler()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

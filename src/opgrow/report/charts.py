@@ -78,6 +78,9 @@ class _Axis:
 
     def label(self, tick: float) -> str:
         """A tick in as few characters as tell it from its neighbours."""
+        for size, sign in ((1e6, "M"), (1e3, "k")):
+            if 1e4 <= abs(tick) < 1e9 and abs(tick) >= size and tick % size == 0:
+                return f"{tick / size:,.0f}{sign}"
         words, step = short(tick), math.inf if self.log else self._step()
         if abs(float(words.replace(",", "")) - tick) < 0.1 * step:
             return words

@@ -75,7 +75,7 @@ def cost_parts(estimator: Any, x: np.ndarray | None, file_bytes: int | None) -> 
     times = [measure(estimator, rows, size) for size in (1, BATCH)]
     return [
         cards(shown),
-        paragraph(f"predict() on this machine ({machine}), medians of repeated calls:"),
+        paragraph(f"predict() on the machine that wrote this page ({machine}), medians of repeated calls:"),
         table(
             "latency",
             ("rows at once", "time", "time a row", "calls"),

@@ -70,9 +70,11 @@ def section(name: str, heading: str, parts: Iterable[str]) -> str:
 
 
 def figure(name: str, chart: str, caption: str, kind: str = "") -> str:
-    """A chart (SVG) with its caption."""
-    kind = f' class="{kind}"' if kind else ""
-    return f'<figure id="{escape(name)}"{kind}>{chart}<figcaption>{escape(caption)}</figcaption></figure>'
+    """A chart (SVG) with its caption, by which screen readers call it."""
+    name, kind = escape(name), f' class="{kind}"' if kind else ""
+    chart = chart.replace(' role="img"', f' role="img" aria-labelledby="{name}-caption"', 1)
+    words = f'<figcaption id="{name}-caption">{escape(caption)}</figcaption>'
+    return f'<figure id="{name}"{kind}>{chart}{words}</figure>'
 
 
 def details(summary: str, parts: Iterable[str], *, opened: bool = False) -> str:

@@ -21,7 +21,7 @@ from ..network.drawing.svg import counted
 from ..rows.preparation import as_array
 from .cost import cost_parts
 from .growth import growth_parts
-from .html import details, document, escape, paragraph, section, table
+from .html import details, document, paragraph, section, table
 from .live import (
     Moving,
     Rows,
@@ -31,6 +31,7 @@ from .live import (
     navigation,
     replay_parts,
 )
+from .opening import heading, opening_parts
 from .predictions import class_parts, number_parts
 from .quality import ClassQuality, NumberQuality
 
@@ -76,7 +77,7 @@ class Report:
     feature_names : sequence of str, optional
         Names of the inputs; by default those of the data frame that the estimator was fitted on.
     target : str, optional
-        Name of what is predicted.
+        Name of what is predicted; by default that of y, if it is a named column.
     rows : str, default="test rows"
         What the rows of X are.
     file_bytes : int, optional
@@ -98,7 +99,8 @@ class Report:
         with_rows: bool = True,
     ) -> None:
         self.estimator, self.network = estimator, _network(estimator)
-        self.feature_names, self.target, self.rows, self.file_bytes = feature_names, target, rows, file_bytes
+        self.target = _name_of(y) if target is None else target
+        self.feature_names, self.rows, self.file_bytes = feature_names, rows, file_bytes
         if (X is None) != (y is None):
             one, other = ("X_test", "y_test") if y is None else ("y_test", "X_test")
             wanted = "A report needs both X_test and y_test to say how good a model is"
@@ -112,18 +114,17 @@ class Report:
 
     def text(self) -> str:
         """The page."""
-        estimator, network, target = self.estimator, self.network, self.target
+        estimator, target = self.estimator, self.target
         grown = _grown_parts(estimator, draw_estimator(estimator, self.feature_names, target))
         outputs, inputs = _output_names(estimator, target), _input_names(estimator, self.feature_names)
         moving = Moving.of(estimator, self.given, inputs, outputs, target)
-        name, predicts = type(estimator).__name__, f" that predicts {target}" if target else ""
-        verdict = _verdict(self.quality, self.rows)
+        classes, about = outputs if is_classifier(estimator) else None, moving.data["explanation"]
+        words = heading(target, classes)
         parts = [
-            f"<h1>{escape(name)}</h1>",
-            paragraph(f"A network of the topology {network.topology()}{predicts}{verdict}."),
+            *opening_parts(estimator, words, classes, self.quality, self.rows, about),
             navigation(moves=moving.reason is None),
             *moving_sections(moving.reason),
-            section("what-it-computes", "What it computes", computed_parts(moving.data["explanation"])),
+            section("what-it-computes", "What it computes", computed_parts(about)),
             section("what-was-grown", "What was grown", block_parts(moving.reason) + grown),
             section("how-it-grew", "How it grew", replay_parts(estimator) + _growth(estimator)),
             section("how-good", "How good it is", _quality_parts(self.quality, outputs, self.rows)),
@@ -132,7 +133,7 @@ class Report:
             ),
             paragraph(f"opgrow {__version__}, Python {platform.python_version()}", "note"),
         ]
-        return document(f"{name} {network.topology()}", parts, script=moving.script, data=moving.json())
+        return document(words, parts, script=moving.script, data=moving.json())
 
 
 def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[str]:
@@ -140,6 +141,11 @@ def _input_names(estimator: Any, feature_names: Sequence[str] | None) -> list[st
     if names is None:
         return [f"x{i}" for i in range(estimator.network_.n_inputs)]
     return [str(name) for name in names]
+
+
+def _name_of(y: Any) -> str | None:
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
 
 
 def _network(estimator: Any) -> Any:
@@ -264,14 +270,6 @@ def _codes(estimator: Any, labels: Any) -> np.ndarray:
     if unknown:
         raise ValueError(f"y_test holds the class {unknown[0]!r}, which the model does not know.")
     return np.array([codes[label] for label in values])
-
-
-def _verdict(quality: ClassQuality | NumberQuality | None, rows: str) -> str:
-    if quality is None:
-        return ""
-    if isinstance(quality, ClassQuality):
-        return f", with an accuracy of {100 * quality.scores['accuracy']:.1f} % on the {rows}"
-    return f", with an R2 of {quality.scores['r2']:.3f} on the {rows}"
 
 
 def _quality_parts(

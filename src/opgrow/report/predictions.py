@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..common.places import evenly
 from ..network.drawing.svg import counted
 from .charts import Point, scatter
 from .html import cards, figure, paragraph, table
@@ -133,7 +134,7 @@ def _scatter(quality: NumberQuality, target: int) -> tuple[str, str]:
     if not near.any():
         near[:] = True
     there = np.flatnonzero(near)
-    rows = there[np.unique(np.linspace(0, len(there) - 1, min(len(there), _POINTS)).round().astype(int))]
+    rows = there[evenly(len(there), _POINTS)]
     points = [Point(true[i], predicted[i], f"row {i}", "", 3) for i in rows]
     words = []
     if len(there) > _POINTS:

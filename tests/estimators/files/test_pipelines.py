@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 )
 
 import opgrow
-from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, TableEncoder
+from opgrow import HeMLGOPClassifier, HeMLGOPRegressor, TableEncoder, WindowFeatures
 from opgrow.estimators.files import packed, read
 from opgrow.estimators.files.category_steps import CATEGORY_STEPS
 from opgrow.estimators.files.steps import STEPS
@@ -105,6 +105,9 @@ ON_NUMBERS = [
     "passthrough",
     make_pipeline(StandardScaler(), make_pipeline(PCA(3), MinMaxScaler())),
     SimpleImputer(),
+    WindowFeatures(features=("mean", "difference", "bands"), bands=2),
+    WindowFeatures(5, features=["minimum", "maximum"], hysteresis=0),
+    WindowFeatures(features=("bands",), bands=(0.1, 0.25, 0.5)),
 ]
 ON_GAPS = [SimpleImputer(strategy=s) for s in ("mean", "median", "most_frequent")]
 ON_GAPS += [SimpleImputer(strategy="constant", fill_value=-1.5), SimpleImputer(add_indicator=True)]
@@ -332,6 +335,27 @@ def set_parameter(kind, **values):
 def test_forged_descriptions_are_refused_in_one_sentence(path, change, says):
     with pytest.raises(ValueError, match=says) as caught:
         opgrow.load(forged(path, change))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"n_channels": 2}, "Windows have 5 numbers, which n_channels=2 does not divide"),
+        ({"n_channels": 10**9}, "the parameter 'n_channels'"),
+        ({"features": {"tuple": ["mean", "os.system"]}}, "features must be different names"),
+        ({"features": "mean"}, "the parameter 'features'"),
+        ({"bands": 10**5}, "bands must be an integer from 1 to 64"),
+        ({"bands": {"tuple": [0.1, {"float": "nan"}]}}, "bands must be"),
+        ({"hysteresis": {"float": "nan"}}, "hysteresis must be a number"),
+        ({"features": {"tuple": ["mean"]}}, "columns"),
+    ],
+)
+def test_forged_windows_are_refused_in_one_sentence(tmp_path, parameters, says):
+    opgrow.save(fitted(WindowFeatures(bands=2)), tmp_path / "model.safetensors")
+    path = forged(tmp_path / "model.safetensors", set_parameter("WindowFeatures", **parameters))
+    with pytest.raises(ValueError, match=says) as caught:
+        opgrow.load(path)
     assert "\n" not in str(caught.value)
 
 

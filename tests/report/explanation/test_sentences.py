@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from opgrow.report.explanation.sentences import effect
+from opgrow.report.explanation.sentences import called, effect
 from opgrow.report.explanation.subject import Subject
 from tests.report.explanation.models import fitted, random_model
 
@@ -24,21 +24,21 @@ def subject_of(n_classes, loss="cross_entropy"):
 
 def test_a_factor_of_the_odds_is_the_exponential_of_a_contribution():
     two = subject_of(2)
-    assert effect(two, np.log(2.4), 1, 0) == "raises the odds of 1 by a factor of 2.4"
-    assert effect(two, -np.log(2.4), 1, 0) == "lowers the odds of 1 by a factor of 2.4"
-    assert effect(two, np.log(158), 1, 0) == "raises the odds of 1 by a factor of 160"
-    assert effect(two, np.log(4321), 1, 0) == "raises the odds of 1 by a factor of 4,300"
-    assert effect(two, np.log(1.03), 1, 0) == "raises the odds of 1 by 3 %"
-    assert effect(two, np.log(0.97), 1, 0) == "lowers the odds of 1 by 3 %"
-    assert effect(two, 1e-9, 1, 0) == "raises the odds of 1 by less than 0.1 %"
-    assert effect(two, 5000.0, 1, 0) == "raises the odds of 1 by a factor of more than 10,000"
+    assert effect(two, np.log(2.4), 1, 0) == "raises the odds of class 1 by a factor of 2.4"
+    assert effect(two, -np.log(2.4), 1, 0) == "lowers the odds of class 1 by a factor of 2.4"
+    assert effect(two, np.log(158), 1, 0) == "raises the odds of class 1 by a factor of 160"
+    assert effect(two, np.log(4321), 1, 0) == "raises the odds of class 1 by a factor of 4,300"
+    assert effect(two, np.log(1.03), 1, 0) == "raises the odds of class 1 by 3 %"
+    assert effect(two, np.log(0.97), 1, 0) == "lowers the odds of class 1 by 3 %"
+    assert effect(two, 1e-9, 1, 0) == "raises the odds of class 1 by less than 0.1 %"
+    assert effect(two, 5000.0, 1, 0) == "raises the odds of class 1 by a factor of more than 10,000"
     three = subject_of(3)
-    assert effect(three, np.log(2), 2, 0) == "raises the odds of 2 against 0 by a factor of 2"
+    assert effect(three, np.log(2), 2, 0) == "raises the odds of class 2 against class 0 by a factor of 2"
 
 
 def test_squared_error_has_a_lead_and_no_odds():
-    assert effect(subject_of(2, "mse"), 0.25, 1, 0) == "raises the lead of 1 over 0 by 0.25"
-    assert effect(subject_of(3, "mse"), -0.25, 2, 1) == "lowers the lead of 2 over 1 by 0.25"
+    assert effect(subject_of(2, "mse"), 0.25, 1, 0) == "raises the lead of class 1 over class 0 by 0.25"
+    assert effect(subject_of(3, "mse"), -0.25, 2, 1) == "lowers the lead of class 2 over class 1 by 0.25"
 
 
 def test_of_several_classes_the_first_two_are_compared():
@@ -83,3 +83,11 @@ def test_units_say_what_the_outputs_are(loss):
         assert {output["unit"] for output in outputs} == {unit}
         way, raw = model.explain(x[rows]).row(0), model.network_.outputs(x[:1])[0]
         np.testing.assert_allclose([np.dot(o["mix"], raw) for o in outputs], way.outputs, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("1", "class 1"), ("-0.5", "class -0.5"), ("yes", "yes"), ("", ""), ("<50", "<50"), ("True", "True")],
+)
+def test_classes_that_are_numbers_are_called_classes(label, words):
+    assert called(label) == words

@@ -91,7 +91,8 @@ def save(
     ----------
     estimator : a fitted estimator of this package, or a sklearn.pipeline.Pipeline that ends in one
         The steps of a pipeline may be scalers, encoders, imputers, selectors, PCA, polynomial features, a
-        `opgrow.data.TableEncoder`, and pipelines and column transformers of these; others are refused.
+        `opgrow.data.TableEncoder`, `opgrow.WindowFeatures`, and pipelines and column transformers of these;
+        others are refused.
 
         Functions among the parameters of an estimator, its callbacks and a ``random_state`` that is no number
         are not saved, and come back as None. Of its history, the tuning curves and all candidates but the

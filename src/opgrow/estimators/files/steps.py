@@ -1,4 +1,4 @@
-"""The steps of scikit-learn's pipelines that a model file may contain, and what is kept of each.
+"""The steps of pipelines that a model file may contain, and what is kept of each.
 
 A declaration says which parameters a step has and which values they may take, and which arrays it has learned
 and of which shape. Nothing else of a step is written, and nothing else is read: names of classes and of
@@ -36,6 +36,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ...rows.signals import WindowFeatures
 from .format import as_number, require
 
 __all__ = [
@@ -109,6 +110,14 @@ def pair(value: Any) -> bool:
 
 def whole(value: Any) -> bool:
     return type(value) is int and 0 < value <= MAX_WIDTH
+
+
+def numbers(value: Any) -> bool:
+    return isinstance(value, tuple) and all(map(number, value))
+
+
+def texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
 
 
 def degree(value: Any) -> bool:
@@ -209,6 +218,16 @@ STEPS: dict[str, Known] = {
             SelectKBest,
             {"k": any_of(whole, one_of("all")), "score_func": one_of(*SCORE_FUNCTIONS)},
             {"scores_": _N, "pvalues_?": _N},
+        ),
+        Known(
+            WindowFeatures,
+            {
+                "n_channels": whole,
+                "features": texts,
+                "bands": any_of(whole, numbers),
+                "hysteresis": number,
+            },
+            empty=True,
         ),
     )
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...common.places import evenly
 from ...rows.preparation import as_array
 from ...rows.tables import Table, TableEncoder
 from ...rows.tables.categories import TextColumn
@@ -22,7 +23,7 @@ from ...rows.tables.date_columns import DateColumn
 from ...rows.tables.frames import is_frame
 from ...rows.tables.target_means import TargetColumn
 
-__all__ = ["MISSING", "Axis", "axes_of", "crossed", "evenly", "number_text", "raw_values"]
+__all__ = ["MISSING", "Axis", "axes_of", "crossed", "number_text", "raw_values"]
 
 MISSING = "<missing>"
 #: Values on the grid of a number, of one of many columns, and levels of a column of many categories, at most.
@@ -89,11 +90,6 @@ class Axis:
         if self.labels[nearest] == MISSING:
             return MISSING
         return number_text(float(part[0])) if self.kind == "number" else self.labels[nearest]
-
-
-def evenly(n: int, most: int) -> np.ndarray:
-    """At most so many of n places, at equal distances from the first to the last one."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
 def crossed(

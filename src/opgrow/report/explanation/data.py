@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Axis, evenly
+from ...common.places import evenly
+from .columns import Axis
 from .context import Context
 from .formula import short_formula
 from .pairs import Pair

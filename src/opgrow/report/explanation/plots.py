@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...common.extras import require
+from ...common.places import evenly
 from ...network.drawing.svg import COLOURS, GREY, shortened
-from .columns import MISSING, Axis, evenly
+from .columns import MISSING, Axis
 from .portraits import Map, Portrait
 from .subject import Quantity
 from .views import Views

@@ -11,11 +11,16 @@ from .changes import Change
 from .columns import Axis, number_text
 from .subject import Subject
 
-__all__ = ["change_sentence", "contrast", "effect", "headline", "sentences"]
+__all__ = ["called", "change_sentence", "contrast", "effect", "headline", "sentences"]
 
 _TOLD = 3
 #: A factor beyond which nobody counts.
 _MANY = 1e4
+
+
+def called(label: str) -> str:
+    """A class within a sentence, where a bare number could be anything."""
+    return f"class {label}" if label.startswith(tuple("-+.0123456789")) else label
 
 
 def contrast(subject: Subject, raw: np.ndarray) -> tuple[np.ndarray, int, int | None]:
@@ -48,7 +53,8 @@ def headline(subject: Subject, raw: np.ndarray, outputs: np.ndarray, name: str) 
     shares = subject.probabilities(raw[None])
     assert shares is not None
     best = int(shares[0].argmax())
-    return f"{name} is predicted to be {subject.classes[best]}, with a probability of {shares[0, best]:.2f}."
+    label = called(subject.classes[best])
+    return f"{name} is predicted to be {label}, with a probability of {shares[0, best]:.2f}."
 
 
 def sentences(
@@ -71,17 +77,17 @@ def effect(subject: Subject, size: float, first: int, second: int | None) -> str
     if second is None or subject.classes is None:
         return f"{verb} the prediction of {subject.quantities[first].name} by {number_text(abs(size))}"
     two = len(subject.classes) == 2
-    against = "" if two else f" against {subject.classes[second]}"
+    name, other = called(subject.classes[first]), called(subject.classes[second])
+    against = "" if two else f" against {other}"
     if subject.quantities[0].unit in ("margin", "share"):
-        over = f" over {subject.classes[second]}"
-        return f"{verb} the lead of {subject.classes[first]}{over} by {abs(size):.2g}"
+        return f"{verb} the lead of {name} over {other} by {abs(size):.2g}"
     factor = math.exp(min(abs(size), 700.0))
     rounded = float(f"{factor:.2g}")
     by = f"a factor of {rounded:,g}" if factor < _MANY else f"a factor of more than {_MANY:,.0f}"
     if factor < 1.1:
         part = 100 * abs(math.expm1(size))
         by = f"{part:.2g} %" if part >= 0.1 else "less than 0.1 %"
-    return f"{verb} the odds of {subject.classes[first]}{against} by {by}"
+    return f"{verb} the odds of {name}{against} by {by}"
 
 
 def change_sentence(
@@ -93,4 +99,4 @@ def change_sentence(
         f"{axes[column].name} {label} (now {texts[column]})"
         for column, label in zip(change.columns, change.labels, strict=True)
     )
-    return f"With {moved}, {name} would be predicted to be {subject.classes[change.code]}."
+    return f"With {moved}, {name} would be predicted to be {called(subject.classes[change.code])}."

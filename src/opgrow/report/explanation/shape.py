@@ -100,8 +100,7 @@ WORDS = {
     "scaled": "Exact up to a factor: the sum of these curves is divided by the length of all "
     "sums of its block in the same row before the activation is applied.",
     "averaged": "Averaged: the mean over rows of the data in which this column alone is replaced. Single "
-    "rows may behave otherwise, as far as the column acts together with others; the band "
-    "shows by how much.",
+    "rows may behave otherwise, as far as the column acts together with others.",
     "local": "Local: this row alone, with all other columns left as they are. Other rows have other curves.",
     "columns": "Contributions of columns are Shapley values: what replacing average values by the row's "
     "own changes, averaged over all orders of the columns. They add up to the output exactly; "

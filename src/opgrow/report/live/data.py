@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...common.places import evenly
 from ...growth.events import GrowthStep
 from ...growth.model import GrownModel, criterion_of
 from ...network import Network
@@ -77,7 +78,7 @@ def live_data(
     if values is not None and n_rows:
         few = range(min(n_rows, 50))
         most = int(min(most, _MOST_LETTERS * len(few) / len(as_json(values.rows(few)))))
-    places = np.unique(np.linspace(0, n_rows - 1, min(n_rows, max(most, 1))).round().astype(int))
+    places = evenly(n_rows, max(most, 1))
     truth = None
     if rows.truth is not None and n_rows:
         truth = np.asarray(rows.truth)[places].tolist()

@@ -23,13 +23,18 @@ const data = JSON.parse(byId("data").textContent);
 function short(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(1);
-  const rounded = Number(value.toPrecision(digits));
-  return rounded.toLocaleString("en-US", { maximumFractionDigits: 6 });
+  const minus = value < 0 ? "−" : "";
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return minus + size.toExponential(1);
+  const rounded = Number(size.toPrecision(digits));
+  return minus + rounded.toLocaleString("en-US", { maximumFractionDigits: 6 });
 }
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 const signed = (value, digits = 3) => (value < 0 ? "−" : "+") + short(Math.abs(value), digits);
 const counted = (n, what) => `${n.toLocaleString("en-US")} ${what}${n === 1 ? "" : "s"}`;
+// A value of an input, and a class within a sentence, where a bare number could be anything.
+const ANOTHER = "\u0000another";
+const textOf = (value) => (value === null ? "missing" : value === ANOTHER ? "(another)" : typeof value === "number" ? short(value, 5) : value);
+const called = (name) => (/^[-−+.\d]/.test(name) ? `class ${name}` : name);
 const spaced = (operators) => operators.split("/").join(" / ");
 
 // About a hundredth of a range, as a round number.

@@ -1,8 +1,7 @@
 // A card for each input: a slider or a menu, and the response of the chosen output as this input alone moves, drawn
 // over the distribution of the data.
 
-const CARD = { width: 280, height: 92, left: 4, right: 4, top: 6, bottom: 16 };
-const POINTS = 41, FEW_POINTS = 11, SLOW = 60, SHOWN = 24, LISTED = 12;
+const POINTS = 41, FEW_POINTS = 11, SLOW = 60, SHOWN = 24;
 
 // The values that a column is tried with: evenly over its reach, or the most frequent categories.
 function triedValues(column, points) {
@@ -127,7 +126,7 @@ function inputCard(model, data, state, i, set) {
   function compute(points) {
     tried = triedValues(column, points);
     said = tried.map((other) => model.predict(state.values.with(i, other), state.muted).shares[state.output]);
-    return said;
+    return [...said, ...averagedPoints(data, column, state.output).map(([, mean]) => mean)];
   }
 
   function draw(scale) {
@@ -155,12 +154,13 @@ function menuFor(column, id, set) {
   const gap = el("option", { value: "gap" }, "(missing)");
   const other = el("option", { value: "other" }, "(another)");
   const options = column.categories.map((category, k) => el("option", { value: k }, category === "" ? "(empty)" : category));
-  const node = el("select", { id, onchange: () => set(node.value === "gap" ? null : node.value === "other" ? "\u0000another" : column.categories[node.value]) }, ...options, gap, other);
+  const node = el("select", { id, onchange: () => set(node.value === "gap" ? null : node.value === "other" ? ANOTHER : column.categories[node.value]) }, ...options, gap, other);
   return {
     node, shown: null,
     show(value) {
       const place = value === null ? "gap" : column.index.get(String(value));
       node.value = place === undefined ? "other" : String(place);
+      other.textContent = place === undefined && value !== ANOTHER ? `${value} (unknown)` : "(another)";
     },
   };
 }
@@ -193,92 +193,4 @@ function sliderFor(column, id, set) {
       range.setAttribute("aria-valuetext", gap ? "missing" : date ? String(value) : short(place, 6));
     },
   };
-}
-
-// --- pictures ---
-
-function frameOf(column, scale) {
-  const { width, height, left, right, top, bottom } = CARD;
-  const [from, to] = column.edges || [column.low, column.high];
-  const span = to - from || 1, tall = scale[1] - scale[0] || 1;
-  return {
-    x: (v) => left + ((v - from) / span) * (width - left - right),
-    back: (px) => from + ((px - left) / (width - left - right)) * span,
-    y: (v) => height - bottom - ((v - scale[0]) / tall) * (height - top - bottom),
-  };
-}
-
-// The mean response over rows of the data, where the explanation of the page has it.
-function averaged(data, column, output, at) {
-  const told = data.explanation, place = told ? told.columns.findIndex((one) => one.name === column.name && one.grid && one.kind !== "levels") : -1;
-  const found = place < 0 ? null : told.responses.find((one) => one.column === place);
-  if (!found) return [];
-  const values = (found.probability || found.mean || [])[output];
-  const scale = column.kind === "date" ? (column.form === "date" ? DAY : 3600) : 1;
-  const points = told.columns[place].grid.flatMap((p, k) => (p === null || !values || p * scale < column.low || p * scale > column.high ? [] : [[p * scale, values[k]]]));
-  return points.length > 1 ? [svg("path", { class: "response mean", d: pathOf(points.map(at)) })] : [];
-}
-
-// The ends of the common scale, at the right edge.
-function scaleWords(data, [low, high]) {
-  const words = (value) => (data.classes ? percent(value, 0) : short(value, 3));
-  const at = (y, value) => svg("text", { class: "scale", x: CARD.width - CARD.right, y, "text-anchor": "end" }, words(value));
-  return [at(CARD.top + 6, high), at(CARD.height - CARD.bottom - 3, low)];
-}
-
-function histogram(column, frame) {
-  const counts = column.bins || [], most = Math.max(1, ...counts);
-  const [from, to] = column.edges || [0, 1];
-  const room = CARD.height - CARD.top - CARD.bottom;
-  return counts.map((n, b) => {
-    const x = frame.x(from + ((to - from) * b) / counts.length), next = frame.x(from + ((to - from) * (b + 1)) / counts.length);
-    const h = (n / most) * room;
-    return svg("rect", { class: "bin", x: x.toFixed(1), width: Math.max(0.5, next - x - 0.6).toFixed(1), y: (CARD.height - CARD.bottom - h).toFixed(1), height: h.toFixed(1) });
-  });
-}
-
-function curve(data, output, column, tried, said, value, now, scale, label, set) {
-  const frame = frameOf(column, scale), places = tried.map((one) => placeOf(column, one));
-  const at = placeOf(column, value), date = column.kind === "date";
-  const inside = at !== null && Number.isFinite(at);
-  const x = inside ? Math.min(CARD.width - 3, Math.max(3, frame.x(at))) : null;
-  const ends = [column.low, column.high].map((end) => (end === undefined ? "" : date ? textOfSeconds(end, column) : short(end)));
-  const drawn = picture(CARD.width, CARD.height, label,
-    ...histogram(column, frame),
-    ...averaged(data, column, output, ([p, value]) => [frame.x(p), frame.y(value)]),
-    svg("path", { class: "response", d: pathOf(places.map((p, k) => [frame.x(p), frame.y(said[k])])) }),
-    ...(inside ? [svg("line", { class: "here-line", x1: x, x2: x, y1: CARD.top, y2: CARD.height - CARD.bottom }),
-      svg("circle", { class: "here-dot", cx: x, cy: frame.y(now), r: 4 })] : []),
-    ...scaleWords(data, scale),
-    svg("text", { x: CARD.left, y: CARD.height - 3 }, ends[0]),
-    svg("text", { x: CARD.width - CARD.right, y: CARD.height - 3, "text-anchor": "end" }, ends[1]));
-  const drag = (event) => {
-    if (event.type === "pointermove" && !event.buttons) return;
-    const box = drawn.getBoundingClientRect();
-    const found = Math.min(column.high, Math.max(column.low, frame.back(((event.clientX - box.left) / box.width) * CARD.width)));
-    set(date ? textOfSeconds(found, column) : column.whole ? Math.round(found) : Number(found.toPrecision(5)));
-  };
-  drawn.addEventListener("pointerdown", drag);
-  drawn.addEventListener("pointermove", drag);
-  return drawn;
-}
-
-function bars(data, column, tried, said, value, scale, label, set) {
-  const frame = frameOf({ edges: [0, tried.length] }, scale), most = Math.max(1, ...(column.counts || [0]));
-  const room = CARD.height - CARD.top - CARD.bottom, wide = (CARD.width - CARD.left - CARD.right) / tried.length;
-  const parts = tried.flatMap((category, k) => {
-    const n = column.counts ? column.counts[column.index.get(category)] : 0, x = frame.x(k), chosen = category === value;
-    const y = frame.y(said[k]), letters = Math.max(2, Math.floor(wide / 6.2));
-    const words = category.length > letters ? category.slice(0, letters - 1) + "…" : category;
-    return [
-      svg("g", { class: chosen ? "category chosen" : "category", onclick: () => set(category) },
-        svg("rect", { class: "hit", x, y: 0, width: wide, height: CARD.height }),
-        svg("rect", { class: "bin", x: x + 1, width: Math.max(1, wide - 2), y: CARD.height - CARD.bottom - (n / most) * room, height: (n / most) * room }),
-        svg("line", { class: "response", x1: x + 2, x2: x + wide - 2, y1: y, y2: y }),
-        ...(chosen ? [svg("circle", { class: "here-dot", cx: x + wide / 2, cy: y, r: 4 })] : []),
-        svg("text", { x: x + wide / 2, y: CARD.height - 3, "text-anchor": "middle" }, words),
-        svg("title", {}, `${category}: ${short(said[k], 3)}, ${counted(n || 0, "row")}`)),
-    ];
-  });
-  return picture(CARD.width, CARD.height, label, ...parts, ...scaleWords(data, scale));
 }

@@ -42,7 +42,7 @@ class Moving:
         reason = reason_against(estimator)
         data = growth_data(estimator) | {"explanation": explained(estimator, rows.X, inputs, target)}
         if reason is None:
-            data |= live_data(estimator, rows, inputs, outputs)
+            data |= live_data(estimator, rows, inputs, outputs) | {"target": target}
         return cls(reason, data, page_script(estimator.network_, moves=reason is None))
 
     def json(self) -> str:

@@ -4,7 +4,7 @@
 // of the page. Below a head of operational neurons, what a neuron adds is how much the answer changes if the neuron says
 // its mean instead; such effects need not add up, and the page says so.
 
-const TOP = 10;
+const TOP = 10, LEAST = 64;
 
 function neuronsView(model, data, state) {
   const { network } = model, sources = network.sources(), blocks = network.layers.flat();
@@ -12,11 +12,11 @@ function neuronsView(model, data, state) {
   const list = el("ol", { class: "neurons", id: "added" }), sum = el("p", {}), note = el("p", { class: "note", id: "neurons-note" });
   const node = el("div", {}, el("h3", {}, "What each neuron adds"), list, sum, note);
   note.textContent = network.linear
-    ? "Exact: each bar is what a neuron adds, measured from its mean over the rows of this page. The bars, those that are not shown and the average add up to the output."
-    : "The head is of operational neurons, so this view is approximate: a bar is how much the output changes if the neuron says its mean over the rows of this page instead. Such changes need not add up to the output.";
+    ? "Exact: each bar is what a neuron adds, measured from its mean over rows of this page. The bars, those that are not shown and the average add up to the output."
+    : "The head is of operational neurons, so this view is approximate: a bar is how much the output changes if the neuron says its mean over rows of this page instead. Such changes need not add up to the output.";
 
   function update() {
-    const { seen, outputs } = state.prediction, { mix, words } = quantityOf(model, data, state.output);
+    const { seen, outputs } = state.prediction, quantity = quantityOf(model, data, state), { mix } = quantity;
     const now = mixed(mix, outputs);
     const added = network.linear
       ? sources.map((_, f) => mix.reduce((slope, m, k) => slope + (m ? m * network.slope(k, f) : 0), 0) * (seen[f] - means[f]))
@@ -29,8 +29,8 @@ function neuronsView(model, data, state) {
     const total = added.reduce((s, v) => s + v, 0), base = network.linear ? mixed(mix, network.headOf(means, true)) : null;
     state.sums = { base, total, output: now };
     sum.textContent = network.linear
-      ? `On average ${short(base, 5)}, from the neurons ${signed(total, 5)}: together ${short(base + total, 5)}, ${words}.`
-      : `${short(now, 5)} is ${words}.`;
+      ? sumWords(base, total, "neurons", quantity, shareOf(model, state))
+      : `${short(now)} is ${quantity.sum}.`;
   }
 
   function labelOf(f) {
@@ -44,7 +44,7 @@ function neuronsView(model, data, state) {
 }
 
 function meansOf(model, data, state) {
-  const rows = data.rows.values.slice(0, 300);
+  const { rows } = backgroundOf(data, LEAST);
   const means = new Float64Array(model.network.n_features);
   const all = rows.length ? rows : [state.values];
   for (const row of all) model.predict(row).seen.forEach((value, f) => { means[f] += value / all.length; });

@@ -24,7 +24,7 @@ function portraitsView(data) {
   if (told.neurons.length) parts.push(
     el("h3", {}, "Neurons that matter"),
     el("p", { class: "note" }, `The ${counted(told.neurons.length, "neuron")} of ${told.neurons_in_all.toLocaleString("en-US")} that change the outputs most. ` +
-      "Left of each, what its activation makes of its sum, over the sums that occur; beside it, the curves that it adds up."),
+      "On the left of each is what its activation makes of the sum, over the sums that occur; beside it are the curves that it adds up."),
     ...views.map((view) => el("p", { class: "note" }, told.words[view])),
     el("div", { class: "portraits" }, ...told.neurons.map((neuron) => portrait(data, told, neuron))));
   if (told.formula) parts.push(el("h3", {}, "Formula"), el("pre", { id: "formula" }, told.formula.text),
@@ -36,7 +36,7 @@ function portrait(data, told, neuron) {
   const where = [neuron.member && told.several ? `network ${neuron.member}` : null, `layer ${neuron.layer}`, `block ${neuron.block}`].filter(Boolean).join(", ");
   const pictures = [activation(neuron), ...neuron.curves.slice(0, CURVES).map((one) => curvePicture(told, neuron, one)),
     ...neuron.maps.slice(0, MAPS).map((one) => mapPicture(told, one))].filter(Boolean);
-  const adds = neuron.adds.map(([q, low, , high]) => `adds ${signed(low, 2)} to ${signed(high, 2)} to ${told.outputs[q].name}`).join("; ");
+  const adds = neuron.adds.map(([q, low, , high]) => `adds between ${signed(low, 2)} and ${signed(high, 2)} to ${told.outputs[q].name}`).join("; ");
   const hidden = neuron.left_out + Math.max(0, neuron.curves.length - CURVES) + Math.max(0, neuron.maps.length - MAPS);
   const node = el("div", { class: "card portrait" }, el("div", { class: "card-head" }, el("b", {}, spaced(neuron.operators)), el("span", { class: "note" }, where)),
     el("div", { class: "minis" }, ...pictures),
@@ -92,8 +92,11 @@ function curvePicture(told, neuron, one) {
 // What two columns do together, of the output that this changes most.
 function pairPicture(told, one) {
   const [first, second] = one.columns.map((j) => told.columns[j]), output = told.outputs.length > 1 ? `, ${told.outputs[one.output].name}` : "";
-  const [size, cells] = cellsOf(one.joint), label = (column, place) => column.labels[one.places[column === first ? 0 : 1].at(place)];
-  const words = `across: ${first.name}, ${label(first, 0)} to ${label(first, -1)}; up: ${second.name}, ${label(second, 0)} to ${label(second, -1)}; up to ${short(size, 2)}${output}`;
+  const [size, cells] = cellsOf(one.joint), reach = (column, k) => {
+    const known = one.places[k].filter((place) => column.kind === "levels" || column.grid[place] !== null), label = (place) => column.labels[place];
+    return `${column.name}, ${label(known[0])} to ${label(known.at(-1))}${known.length < one.places[k].length ? ", then missing" : ""}`;
+  };
+  const words = `across: ${reach(first, 0)}; up: ${reach(second, 1)}; at most ${short(size, 2)}${output}`;
   return el("figure", { class: "mini pair-map" }, picture(MINI.width, MINI.height, words, ...cells), el("figcaption", {}, words));
 }
 

@@ -3,6 +3,7 @@
 const LISTED_CLASSES = 8, PAGE = 10, CELLS = 6;
 
 function predictionPanel(model, data, state, changed, pick) {
+  const caption = el("h3", { class: "caption" }, data.target ? `Prediction of ${data.target}` : "Prediction");
   const heading = el("p", { class: "said" }), detail = el("p", { class: "note" });
   const live = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
   const shares = el("div", { class: "shares" });
@@ -12,10 +13,10 @@ function predictionPanel(model, data, state, changed, pick) {
   const step = (by) => pick((((state.row ?? state.last ?? 0) + by) % rows + rows) % rows);
   const buttons = rows ? el("div", { class: "row" },
     el("button", { type: "button", id: "before", onclick: () => step(-1), "aria-label": "Previous row" }, "◀"),
-    el("button", { type: "button", id: "reset", onclick: () => pick(state.last ?? 0) }, "Reset to row"),
+    el("button", { type: "button", id: "reset", onclick: () => pick(state.last ?? 0) }, "Back to row"),
     el("button", { type: "button", id: "after", onclick: () => step(1), "aria-label": "Next row" }, "▶")) : null;
-  const chooser = data.outputs.length > 1 ? el("p", { class: "row" }, el("label", { for: "output" }, "Curves show"), outputs) : null;
-  const node = el("aside", { class: "panel", "aria-label": "Prediction" }, ...[heading, shares, detail, live, buttons, chooser].filter(Boolean));
+  const chooser = data.outputs.length > 1 ? el("p", { class: "row" }, el("label", { for: "output" }, model.classes ? "Curves show the probability of" : "Curves show"), outputs) : null;
+  const node = el("aside", { class: "panel", "aria-label": "Prediction" }, ...[caption, heading, shares, detail, live, buttons, chooser].filter(Boolean));
   const announce = debounced(() => { live.textContent = heading.textContent; }, 400);
 
   function update() {
@@ -25,13 +26,14 @@ function predictionPanel(model, data, state, changed, pick) {
       heading.textContent = `${model.classes[prediction.label]}, ${percent(prediction.shares[prediction.label])}`;
       showShares(prediction.shares);
     } else {
-      heading.textContent = data.outputs.map((name, c) => `${name}: ${short(prediction.outputs[c], 5)}`).slice(0, 6).join(", ");
+      const named = (name, c) => `${data.outputs.length > 1 || !data.target ? `${name}: ` : ""}${short(prediction.outputs[c], 5)}`;
+      heading.textContent = data.outputs.map(named).slice(0, 6).join(", ");
     }
     const place = state.row ?? state.last;
     const truth = data.rows.truth && place !== null && place !== undefined ? data.rows.truth[place] : null;
-    const said = truth === null ? "" : model.classes ? ` (truly ${model.classes[truth]})` : ` (truly ${truth.map((v) => short(v, 5)).join(", ")})`;
+    const said = truth === null ? "" : model.classes ? `, whose true class is ${model.classes[truth]}` : `, whose true value is ${truth.map((v) => short(v, 5)).join(", ")}`;
     const where = place === null || place === undefined ? "" : `row ${data.rows.numbers[place]}`;
-    detail.textContent = state.row === null ? (where ? `Changed from ${where}${said}.` : "Values of your own.") : `As ${where}${said}.`;
+    detail.textContent = state.row === null ? (where ? `Changed from ${where}${said}.` : "Values of your own.") : `The values of ${where}${said}.`;
     announce();
   }
 
@@ -71,7 +73,7 @@ function rowTable(model, data, state, pick) {
     el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head.map((name) => el("th", {}, name)))), body)));
   node.addEventListener("toggle", () => show());
 
-  const value = (v) => (v === null ? "" : typeof v === "number" ? short(v, 5) : v);
+  const value = (v) => (v === null ? "" : textOf(v));
   function show() {
     if (!node.open) return;
     const listed = list(), part = listed.slice(start, start + PAGE);

@@ -21,14 +21,14 @@ __all__ = [
     "watching_page",
 ]
 
-_VIEWS = ("inputs", "prediction", "why", "neurons", "portraits", "blocks")
+_VIEWS = ("curves", "inputs", "prediction", "contributions", "why", "neurons", "portraits", "blocks")
 _MOVING = ("dom", "tips", "replay", *EVALUATOR, *_VIEWS, "main")
 _STILL = ("dom", "tips", "replay", "portraits", "main")
 _WATCHING = ("dom", "tips", "replay", "watch")
 _WITHOUT = "<noscript><p>This part needs JavaScript, which is part of this file.</p></noscript>"
 _LINKS = (
     ("try-it", "Try it"),
-    ("one-row", "One row"),
+    ("one-row", "Why it says so"),
     ("what-it-computes", "What it computes"),
     ("what-was-grown", "What was grown"),
     ("how-it-grew", "How it grew"),
@@ -53,9 +53,9 @@ def moving_sections(reason: str | None) -> list[str]:
     if reason is not None:
         return [section("try-it", "Try it", [paragraph(reason, "note")])]
     about = paragraph(
-        "The network itself computes in this page. Move an input: the prediction follows, and so does each "
-        "curve, which is the response as that input alone moves from the values that are set. The grey bars "
-        "are the distribution of the data, and a dashed line is the mean response over rows of it."
+        "The network itself computes in this page: move an input, and the prediction follows. Each blue "
+        "curve shows what would be predicted if that input alone had another value; the dot is where it is. "
+        "Grey bars show how often values occur in the data. A dashed line is the average curve of many rows."
     )
     return [
         section("try-it", "Try it", [about, f'<div id="live">{_WITHOUT}</div>']),

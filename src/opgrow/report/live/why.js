@@ -1,68 +1,34 @@
 // Why the network says what it says of the values that are set: what each input contributes, and what would change it.
 
-const BACKGROUND = 12, ORDERS = 40, WORK = 3e7, SHOWN_INPUTS = 10;
+const SHOWN_INPUTS = 10;
+// A factor beyond which nobody counts.
+const MANY = 1e4;
 
-// The number that is explained, made of the outputs: for two classes the logarithm of the odds.
-function quantityOf(model, data, c) {
-  const n = data.outputs.length, name = data.outputs[c];
-  const mix = new Array(n).fill(0);
+// The number that is explained, made of the outputs: for classes the logarithm of the odds of the chosen one against
+// the other, or of many against the one that comes next.
+function quantityOf(model, data, state) {
+  const n = data.outputs.length, c = state.output, mix = new Array(n).fill(0);
   mix[c] = 1;
-  if (!model.classes) return { mix, words: name, odds: false };
-  const logits = data.loss !== "mse";
-  if (n === 2) {
-    mix[1 - c] = -1;
-    return { mix, words: logits ? `the logarithm of the odds of ${name}` : `the share of ${name}, minus the other`, odds: logits };
-  }
-  if (!logits) return { mix, words: `the share of ${name}`, odds: false };
-  return { mix: mix.map((m) => m - 1 / n), words: `the logit of ${name}, minus the mean of all`, odds: false };
-}
-const mixed = (mix, outputs) => mix.reduce((sum, weight, k) => sum + weight * outputs[k], 0);
-
-// Orders of the columns, the same every time; each is followed by its reverse, which makes errors smaller.
-function ordersOf(columns, n) {
-  let seed = 12345;
-  const random = () => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
-  const orders = [];
-  while (orders.length < n) {
-    const order = [...columns];
-    for (let i = order.length - 1; i > 0; i--) {
-      const j = Math.floor(random() * (i + 1));
-      [order[i], order[j]] = [order[j], order[i]];
-    }
-    orders.push(order, [...order].reverse());
-  }
-  return orders;
+  if (!model.classes) return { mix, words: data.outputs[c], sum: `the predicted ${data.outputs[c]}`, odds: false };
+  const { shares } = state.prediction, rival = best(shares.with(c, -Infinity));
+  mix[rival] = -1;
+  const name = called(model.classes[c]), other = called(model.classes[rival]);
+  const lead = `the lead of ${name} over ${other}`, words = `the odds of ${name}${n > 2 ? ` against ${other}` : ""}`;
+  return data.loss === "mse" ? { mix, words: lead, sum: lead, odds: false } : { mix, words, sum: `the logarithm of ${words}`, odds: true };
 }
 
-// What each column contributes: what replacing the values of some rows by these changes, averaged over orders.
-function contributionsOf(model, data, state, mix) {
-  const columns = data.columns.map((_, i) => i).filter((i) => data.columns[i].kind !== "dropped");
-  const all = data.rows.values, rows = Array.from({ length: Math.min(BACKGROUND, all.length) }, (_, k) => all[Math.floor((k * all.length) / BACKGROUND) % all.length]);
-  if (!rows.length) return null;
-  const n = Math.max(2, Math.min(ORDERS, 2 * Math.floor(WORK / (2 * columns.length * Math.max(100, data.parameters)))));
-  const orders = ordersOf(columns, n), values = data.columns.map(() => 0), squares = data.columns.map(() => 0);
-  let base = 0;
-  for (let k = 0; k < orders.length; k += 2) {
-    const start = rows[(k / 2) % rows.length], first = mixed(mix, model.predict(start, state.muted).outputs);
-    const pair = data.columns.map(() => 0);
-    for (const order of orders.slice(k, k + 2)) {
-      const now = [...start];
-      let before = first;
-      for (const i of order) {
-        if (now[i] !== state.values[i]) {
-          now[i] = state.values[i];
-          const after = mixed(mix, model.predict(now, state.muted).outputs);
-          pair[i] += (after - before) / 2;
-          before = after;
-        }
-      }
-    }
-    base += (2 * first) / orders.length;
-    pair.forEach((value, i) => { values[i] += (2 * value) / orders.length; squares[i] += value * value; });
-  }
-  const pairs = orders.length / 2;
-  const errors = values.map((value, i) => (pairs > 1 ? Math.sqrt(Math.max(0, squares[i] / pairs - value * value) / (pairs - 1)) : null));
-  return { base, values, errors, columns };
+// What a contribution does, such as "raises the odds of yes by a factor of 2.4".
+function effectOf({ words, odds }, value) {
+  const size = Math.abs(value), factor = Math.exp(size), percents = 100 * Math.abs(Math.expm1(value));
+  const by = !odds ? short(size, 3) : factor >= MANY ? `a factor of more than ${short(MANY)}` : factor >= 1.1 ? `a factor of ${short(factor, 2)}`
+    : percents >= 0.1 ? `${short(percents, 2)} %` : "less than 0.1 %";
+  return `${value < 0 ? "lowers" : "raises"} ${words} by ${by}`;
+}
+
+// What there was on average and what has been added to it, in a sentence.
+function sumWords(base, total, from, { sum, odds }, share) {
+  const probability = odds && share !== null ? `: a probability of ${percent(share)}` : "";
+  return `${short(base)} on average and ${signed(total, 4)} from the ${from} are ${short(base + total)}, ${sum}${probability}.`;
 }
 
 // Single changes that change the predicted class, the nearest first: by the share of a slider's reach.
@@ -86,16 +52,18 @@ function flipsOf(model, data, state, most = 3) {
   return found.sort((a, b) => a.distance - b.distance).slice(0, most);
 }
 
+// The probability of the chosen class where it has one other: the odds say it.
+const shareOf = (model, state) => (model.classes && model.classes.length === 2 ? state.prediction.shares[state.output] : null);
+
 function whyView(model, data, state, changed) {
   const heading = el("p", { class: "said", id: "why-words" }), list = el("ol", { class: "neurons" });
   const sum = el("p", { id: "why-sum" }), flips = el("div", { id: "flips" });
-  const sampled = "What replacing the values of some rows of this page by these values changes, averaged over orders of the inputs (Shapley values). " +
-    "The orders are a sample: contributions add up exactly, and each has the standard error that is shown. How a joint effect is divided is a convention.";
-  const node = el("div", {}, el("h3", {}, "What each input contributes"), heading, list, sum, flips, el("p", { class: "note" }, sampled));
+  const about = el("p", { class: "note" });
+  const node = el("div", {}, el("h3", {}, "What each input contributes"), heading, list, sum, flips, about);
   const later = debounced(compute, 120);
 
   function compute() {
-    const { mix, words, odds } = quantityOf(model, data, state.output), name = data.outputs[state.output];
+    const quantity = quantityOf(model, data, state), { mix } = quantity;
     const found = contributionsOf(model, data, state, mix);
     node.hidden = !found;
     if (!found) return;
@@ -103,23 +71,24 @@ function whyView(model, data, state, changed) {
     const order = [...columns].sort((a, b) => Math.abs(values[b]) - Math.abs(values[a])), top = order.slice(0, SHOWN_INPUTS);
     const rest = order.slice(SHOWN_INPUTS).reduce((total, i) => total + values[i], 0);
     const most = Math.max(1e-12, ...top.map((i) => Math.abs(values[i])));
-    const shown = (i) => (state.values[i] === null ? "missing" : typeof state.values[i] === "number" ? short(state.values[i], 5) : state.values[i]);
-    list.replaceChildren(...top.map((i) => twoSided(`${data.columns[i].name} ${shown(i)}`, values[i], most, values[i] < 0 ? "var(--warm)" : "var(--accent)", errors[i])),
+    const shown = (i) => textOf(state.values[i]);
+    about.textContent = `Each bar is what changes when the value of that input replaces those of ${counted(found.rows, "row")} of this page, averaged over ` +
+      `${errors ? "rows and orders" : "rows and all orders"} of the inputs (Shapley values). Contributions add up exactly` +
+      `${errors ? ", and each has the standard error that is shown, because rows and orders are a sample" : ""}. How a joint effect is divided among inputs is a convention.`;
+    list.replaceChildren(...top.map((i) => twoSided(`${data.columns[i].name} ${shown(i)}`, values[i], most, values[i] < 0 ? "var(--warm)" : "var(--accent)", errors && errors[i])),
       ...(order.length > top.length ? [twoSided(`all ${counted(order.length - top.length, "other input")}`, rest, most, "var(--muted)")] : []));
     const total = values.reduce((s, v) => s + v, 0), now = mixed(mix, state.prediction.outputs);
     state.why = { base, values, total, output: now };
-    const effect = (v) => (odds ? `${v < 0 ? "lowers" : "raises"} the odds of ${name} by a factor of ${short(Math.exp(Math.abs(v)), 2)}` : `${v < 0 ? "lowers" : "raises"} ${words} by ${short(Math.abs(v), 3)}`);
-    heading.textContent = top.slice(0, 2).filter((i) => values[i] !== 0).map((i) => `${data.columns[i].name} ${shown(i)} ${effect(values[i])}.`).join(" ") || "The values are those of the rows that it is compared with.";
-    sum.textContent = `On average ${short(base, 5)}, from the inputs ${signed(total, 5)}: together ${short(base + total, 5)}, ${words}.`;
+    heading.textContent = top.slice(0, 2).filter((i) => values[i] !== 0).map((i) => `${data.columns[i].name} ${shown(i)} ${effectOf(quantity, values[i])}.`).join(" ") || "The values are those of the rows that they are compared with.";
+    sum.textContent = sumWords(base, total, "inputs", quantity, shareOf(model, state));
     showFlips();
   }
 
   function showFlips() {
     const found = flipsOf(model, data, state);
-    const text = (v) => (typeof v === "number" ? short(v, 5) : v);
     flips.replaceChildren(...(model.classes ? [el("h3", {}, "What would change the answer")] : []), ...found.map(({ i, value, label }) => el("p", { class: "row" },
-      el("span", {}, `With ${data.columns[i].name} ${text(value)} it would be ${model.classes[label]}.`),
-      el("button", { type: "button", onclick: () => { state.values = state.values.with(i, value); state.row = null; changed(); }, "aria-label": `Set ${data.columns[i].name} to ${text(value)}` }, "Try"))),
+      el("span", {}, `With ${data.columns[i].name} ${textOf(value)}, it would be ${called(model.classes[label])}.`),
+      el("button", { type: "button", onclick: () => { state.values = state.values.with(i, value); state.row = null; changed(); }, "aria-label": `Set ${data.columns[i].name} to ${textOf(value)}` }, "Try"))),
     ...(model.classes && !found.length ? [el("p", {}, "No input alone changes it within the range of the data.")] : []));
   }
   return { node, update: later, compute };
