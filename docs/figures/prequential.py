@@ -13,14 +13,15 @@ __all__ = ["figures"]
 def figures() -> Figures:
     """Models on streams, digits whose classes come two at a time, and very many rows."""
     lines, long = _lines("runs"), _lines("long")
-    streams = [line for line in lines if "microseconds_a_row" in line]
+    streams = [line for line in lines if "first" in line]
     digits = [line for line in lines if "way" in line]
-    tables = {
-        "prequential": _streams(streams),
-        "prequential-digits": _digits(digits),
-        "prequential-long": _long(long),
+    tables = {"prequential-digits": _digits(digits), "prequential-long": _long(long)}
+    for chunk in (500, 50):
+        tables[f"prequential-{chunk}"] = _streams([line for line in streams if line["chunk"] == chunk])
+    commits = {
+        "prequential-commits": ",".join(dict.fromkeys(line["commit"] for line in streams)),
+        "prequential-long-commit": long[-1]["commit"],
     }
-    commits = {"prequential-commit": streams[-1]["commit"], "prequential-long-commit": long[-1]["commit"]}
     return Figures(tables, commits, {})
 
 
@@ -36,8 +37,9 @@ def _streams(lines: list[dict[str, Any]]) -> str:
     for model in dict.fromkeys(line["model"] for line in lines):
         own = [found[name, model] for name in names]
         cells = [f"{100 * line['accuracy']:.1f} / {100 * line['last_tenth']:.1f}" for line in own]
-        rows.append((model, *cells, f"{sum(line['microseconds_a_row'] for line in own) / len(own):.0f}"))
-    return markdown_table(("accuracy (%): all / last tenth", *names, "µs a row"), rows)
+        means = (sum(line[name] for line in own) / len(own) for name in ("kilobytes", "microseconds_a_row"))
+        rows.append((model, *cells, *(f"{mean:,.0f}" for mean in means)))
+    return markdown_table(("accuracy (%): all / last tenth", *names, "kB", "µs a row"), rows)
 
 
 def _digits(lines: list[dict[str, Any]]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimators.files import load, save
     from .estimators.head import GrowingHead
     from .estimators.listeners import Callback
+    from .estimators.stream.page_hinkley import PageHinkley
     from .export import ExportCheck, export_c, export_onnx
     from .network import Block, Layer, Network
     from .operators import (
@@ -41,6 +42,7 @@ __all__ = [
     "Layer",
     "Network",
     "OperatorSet",
+    "PageHinkley",
     "RangeWarning",
     "TableEncoder",
     "TableWarning",
@@ -65,6 +67,7 @@ _HOMES = {
     "estimators.files": ("load", "save"),
     "estimators.head": ("GrowingHead",),
     "estimators.listeners": ("Callback",),
+    "estimators.stream.page_hinkley": ("PageHinkley",),
     "export": ("ExportCheck", "export_c", "export_onnx"),
     "network": ("Block", "Layer", "Network"),
     "operators": (

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgrow.bench.prequential import MODELS, Stream, class_incremental, prequential
+from opgrow.bench.prequential import MODELS, LastLabel, Stream, class_incremental, prequential, study
 
 
-class Remembers:
-    """Predicts the class of the last row that it has learned from."""
+class Remembers(LastLabel):
+    """Counts the rows that it learns from, and refuses to predict before."""
 
     def __init__(self):
-        self.learned, self.last = [], None
+        self.learned = []
 
     def partial_fit(self, x, y, classes):
         self.learned.append(len(x))
-        self.last = y[-1]
+        super().partial_fit(x, y, classes)
 
     def predict(self, x):
         assert self.learned
-        return np.full(len(x), self.last)
+        return super().predict(x)
 
 
 def test_every_chunk_is_predicted_before_it_is_learned():
@@ -31,6 +31,9 @@ def test_every_chunk_is_predicted_before_it_is_learned():
     assert model.learned == [10] * 5
     assert result.accuracy == 0.5
     assert result.last(0.25) == 1.0
+    model = Remembers()
+    assert prequential(model, stream, 5, [0, 1], first=20).rows.tolist() == [5] * 6
+    assert model.learned == [20, *[5] * 6]
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith(("BLS", "SGD", "Gauss"))])
@@ -39,6 +42,21 @@ def test_models_learn_a_line(name):
     x = rng.normal(size=(1500, 4))
     result = prequential(MODELS[name](), Stream("line", x, (x[:, 0] > 0).astype(int), ()), 300, [0, 1])
     assert result.last(0.3) > 0.85
+
+
+def test_unknown_models_are_refused():
+    with pytest.raises(ValueError, match="there is no model 'SVM': there are HeMLGOP; "):
+        next(study(None, 1000, 100, ["SVM"]))
+
+
+@pytest.mark.parametrize("name", ["ARFClassifier", "HoeffdingAdaptiveTreeClassifier"])
+def test_models_of_river_take_rows_of_arrays(name):
+    pytest.importorskip("river")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1200, 3))
+    result = prequential(MODELS[name](), Stream("line", x, (x[:, 0] > 0).astype(int), ()), 200, [0, 1])
+    assert result.last(0.3) > 0.85
+    assert result.n_bytes > 1000
 
 
 def test_all_classes_come_two_at_a_time():

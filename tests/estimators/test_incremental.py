@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from opgrow.stream import from_arrays
 from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
@@ -109,6 +110,32 @@ def test_the_head_is_that_of_all_rows_seen(cls, forgetting, iris, diabetes, weig
         assert isinstance(model.network_.head, Linear)
         assert model.predict(x).shape == y.shape
     np.testing.assert_allclose(models[0].predict(x), models[1].predict(x), rtol=1e-4)
+
+
+def test_chunks_are_learned_as_they_come(iris):
+    """Of any iterable, also an endless one, and of sources, whose chunks have weights."""
+    x, y = iris
+    weight = np.random.default_rng(2).uniform(0.5, 2, 150)
+    expected = stream(small(BLSClassifier), x, y, weight, [0, 60, 120, 150])
+    source = from_arrays(x, y, weight, chunk_rows=60)
+    assert small(BLSClassifier).learn(source).network_.digest() == expected.network_.digest()
+
+    def endless():
+        for start in (0, 60, 120):
+            yield x[start : start + 60], y[start : start + 60], weight[start : start + 60]
+        raise KeyboardInterrupt
+
+    model = small(BLSClassifier)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(endless())
+    assert model.network_.digest() == expected.network_.digest()
+    for chunk, message in (
+        (x, "chunk 1 must be a pair"),
+        ((x,), "tuple of 1"),
+        ((x, None), "chunk 1 has no targets"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.learn([chunk])
 
 
 def in_any_way(model, x, y, rng):

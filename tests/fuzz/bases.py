@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from opgrow import estimators
+from opgrow import PageHinkley, estimators
 from opgrow.common.errors import TableWarning
 from opgrow.estimators.files import packed, save
 from opgrow.rows.tables import TableEncoder
@@ -124,5 +124,12 @@ def make_bases(folder: Path) -> None:
     many = estimators.PLNClassifier(random_state=0, max_layers=1)
     many.fit(np.repeat(x, 10, axis=0), [f"class {i}" for i in range(200)] * 2)
     many.save(folder / "ManyClasses.safetensors")
+    stream = estimators.BLSClassifier(
+        max_neurons=10, n_min=5, drift=PageHinkley(threshold=5.0), random_state=0
+    )
+    for start in range(0, 40, 20):
+        span = slice(start, start + 20)
+        stream.partial_fit(np.repeat(x[span], 5, axis=0), np.repeat(labels[span] ^ (start > 0), 5))
+    stream.save(folder / "Stream.safetensors", sums=True)
     for path in FIXTURES.glob("*.safetensors"):
         shutil.copy(path, folder)

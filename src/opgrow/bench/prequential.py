@@ -1,24 +1,30 @@
 """Streams with known drifts and tables in the order of time, and what models make of them row by row.
 
 Prequential: each chunk is predicted before it is learned from, so that every row is a test row once. The
-first chunk is only learned from. Generated streams have labels that follow from two hidden rules, one before
+first rows are only learned from. Generated streams have labels that follow from two hidden rules, one before
 and one after each drift; a share of the labels is wrong.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["MODELS", "Chunked", "Stream", "class_incremental", "prequential", "streams", "study"]
+from ..common.extras import require
+
+__all__ = ["MODELS", "Chunked", "LastLabel", "Stream", "class_incremental", "prequential", "streams", "study"]
 
 #: Share of wrong labels in generated streams.
 _NOISE = 0.05
+#: Rows that are learned before any is predicted.
+_FIRST_ROWS = 500
 
 
 class Stream(NamedTuple):
@@ -31,11 +37,19 @@ class Stream(NamedTuple):
 
 
 class Chunked(NamedTuple):
-    """What a model has made of a stream: correct predictions of each chunk, rows of each, and CPU seconds."""
+    """What a model has made of a stream.
+
+    Attributes
+    ----------
+    right, rows : correct predictions of each chunk, and its rows
+    seconds : of the CPU
+    n_bytes : of the model at the end, with all that it needs to go on, as pickle writes it
+    """
 
     right: np.ndarray
     rows: np.ndarray
     seconds: float
+    n_bytes: int
 
     @property
     def accuracy(self) -> float:
@@ -53,8 +67,9 @@ def streams(data_home: str | os.PathLike[str] | None, n_rows: int = 20_000) -> I
 
     for name, kind in (("planes, sudden", "sudden"), ("rings, sudden", "rings"), ("planes, slow", "slow")):
         yield _generated(name, kind, n_rows)
-    eeg = load("eeg_eye_state", data_home)
-    yield Stream("eeg_eye_state", eeg.data, eeg.target, ())
+    for name in ("eeg_eye_state", "pendigits"):
+        table = load(name, data_home)
+        yield Stream(name, table.data, table.target, ())
 
 
 def _generated(name: str, kind: str, n_rows: int) -> Stream:
@@ -72,17 +87,21 @@ def _generated(name: str, kind: str, n_rows: int) -> Stream:
     return Stream(name, x, (y ^ wrong).astype(int), () if kind == "slow" else (n_rows // 2,))
 
 
-def prequential(model: Any, stream: Stream, chunk: int, classes: Sequence[int]) -> Chunked:
-    """Predict and then learn each chunk of so many rows."""
+def prequential(
+    model: Any, stream: Stream, chunk: int, classes: Sequence[int], first: int | None = None
+) -> Chunked:
+    """Learn the ``first`` rows, by default a chunk; then predict and learn each chunk of so many rows."""
     right, rows = [], []
     began = time.process_time()
-    for start in range(0, len(stream.x), chunk):
-        x, y = stream.x[start : start + chunk], stream.y[start : start + chunk]
+    starts = range(chunk if first is None else first, len(stream.x), chunk)
+    for start, stop in pairwise([0, *starts, len(stream.x)]):
+        x, y = stream.x[start:stop], stream.y[start:stop]
         if start:
             right.append(int((model.predict(x) == y).sum()))
             rows.append(len(x))
         model.partial_fit(x, y, classes=classes)
-    return Chunked(np.array(right), np.array(rows), time.process_time() - began)
+    seconds = time.process_time() - began
+    return Chunked(np.array(right), np.array(rows), seconds, len(pickle.dumps(model)))
 
 
 class _Scaled:
@@ -98,6 +117,41 @@ class _Scaled:
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self.model.predict(self.scaler.transform(x)))
+
+
+class LastLabel:
+    """Predicts the label of the last row that was learned: hard to beat where labels come in long runs."""
+
+    last: Any = None
+
+    def partial_fit(self, x: np.ndarray, y: np.ndarray, classes: Sequence[int]) -> None:
+        self.last = y[-1]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.full(len(x), self.last)
+
+
+class _RowByRow:
+    """A model of river, which learns rows one at a time; rows are dictionaries there."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def partial_fit(self, x: np.ndarray, y: np.ndarray, classes: Sequence[int]) -> None:
+        for row, label in zip(x.tolist(), y.tolist(), strict=True):
+            self.model.learn_one(dict(enumerate(row)), label)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.array([self.model.predict_one(dict(enumerate(row))) for row in x.tolist()])
+
+
+def _adaptive_forest() -> Any:
+    return _RowByRow(require("river.forest", "A peer of this study", "bench").ARFClassifier(seed=0))
+
+
+def _adaptive_tree() -> Any:
+    trees = require("river.tree", "A peer of this study", "bench")
+    return _RowByRow(trees.HoeffdingAdaptiveTreeClassifier(seed=0))
 
 
 def _sgd() -> Any:
@@ -127,15 +181,23 @@ def _ours(name: str, **parameters: Any) -> Callable[[], Any]:
     return make
 
 
+#: What is asked of our models on a stream that may change.
+_WAYS: dict[str, dict[str, Any]] = {
+    "": {},
+    ", forgetting 0.999": {"forgetting": 0.999},
+    ", drift": {"drift": "page_hinkley"},
+    ", drift, forgetting 0.999": {"drift": "page_hinkley", "forgetting": 0.999},
+}
 #: Models with incremental learning, by name: each is made anew for every stream.
 MODELS: dict[str, Callable[[], Any]] = {
-    "HeMLGOP": _ours("HeMLGOP", preset="compact"),
-    "HeMLGOP, forgetting 0.999": _ours("HeMLGOP", preset="compact", forgetting=0.999),
-    "BLS": _ours("BLS"),
-    "BLS, forgetting 0.999": _ours("BLS", forgetting=0.999),
+    **{f"HeMLGOP{way}": _ours("HeMLGOP", preset="compact", **options) for way, options in _WAYS.items()},
+    **{f"BLS{way}": _ours("BLS", **options) for way, options in _WAYS.items()},
+    "ARFClassifier": _adaptive_forest,
+    "HoeffdingAdaptiveTreeClassifier": _adaptive_tree,
     "SGDClassifier": _sgd,
     "GaussianNB": _bayes,
     "MLPClassifier": _mlp,
+    "the last label": LastLabel,
 }
 
 
@@ -152,9 +214,16 @@ def class_incremental(model: Any, x: np.ndarray, y: np.ndarray, grow: bool) -> A
 
 
 def study(
-    data_home: str | os.PathLike[str] | None, n_rows: int, chunk: int, models: Sequence[str] = tuple(MODELS)
+    data_home: str | os.PathLike[str] | None,
+    n_rows: int,
+    chunk: int,
+    models: Sequence[str] = tuple(MODELS),
+    digits: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """One line for each model on each stream, and for each way to learn the digits."""
+    """One line for each model on each stream, and with ``digits`` for each way to learn these."""
+    unknown = [name for name in models if name not in MODELS]
+    if unknown:
+        raise ValueError(f"there is no model {unknown[0]!r}: there are {'; '.join(MODELS)}")
     from .provenance import commit, machine
 
     origin = {"commit": commit(), "machine": machine()}
@@ -163,17 +232,19 @@ def study(
         for stream in streams(data_home, n_rows):
             classes = np.unique(stream.y).tolist()
             for name in models:
-                result = prequential(MODELS[name](), stream, chunk, classes)
+                result = prequential(MODELS[name](), stream, chunk, classes, _FIRST_ROWS)
                 yield origin | {
                     "stream": stream.name,
                     "model": name,
                     "rows": len(stream.x),
+                    "first": _FIRST_ROWS,
                     "chunk": chunk,
                     "accuracy": round(result.accuracy, 4),
                     "last_tenth": round(result.last(0.1), 4),
+                    "kilobytes": round(result.n_bytes / 1000),
                     "microseconds_a_row": round(1e6 * result.seconds / len(stream.x), 1),
                 }
-        yield from (origin | line for line in _digits())
+        yield from (origin | line for line in (_digits() if digits else ()))
 
 
 def _digits() -> Iterator[dict[str, Any]]:

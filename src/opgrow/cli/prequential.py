@@ -16,7 +16,11 @@ def prequential(
     data: studies.Data = None,
     out: Annotated[Path | None, typer.Option(help="File to which each result is added as a line.")] = None,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of each generated stream.")] = 20_000,
-    chunk: Annotated[int, typer.Option(min=100, help="Rows that are predicted and then learned.")] = 500,
+    chunk: Annotated[int, typer.Option(min=1, help="Rows that are predicted and then learned.")] = 500,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model to measure; may be repeated. Default: all.")
+    ] = None,
+    digits: Annotated[bool, typer.Option(help="Whether to learn the digits two classes at a time.")] = True,
     long: Annotated[
         int | None,
         typer.Option(
@@ -31,17 +35,19 @@ def prequential(
 ) -> None:
     """Predict chunks of streams before they are learned from, and learn digits two classes at a time.
 
-    Of our models and of scikit-learn's that have partial_fit: accuracy, CPU time and parameters.
+    The first 500 rows of a stream are only learned from. Of our models, of scikit-learn's that have
+    partial_fit, and of the adaptive trees and forests of river: accuracy, CPU time and size.
     """
     import json
 
     from opgrow.bench.long_stream import LONG_MODELS, measure_long
-    from opgrow.bench.prequential import study
+    from opgrow.bench.prequential import MODELS, study
 
     known = []
     if long is not None and out is not None and out.exists():
         known = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    lines = (
-        study(data, rows, chunk) if long is None else measure_long(long, inputs, chunk, LONG_MODELS, known)
-    )
+    if long is None:
+        lines = study(data, rows, chunk, model or tuple(MODELS), digits)
+    else:
+        lines = measure_long(long, inputs, chunk, LONG_MODELS, known)
     studies.tell(lines, out)

@@ -100,7 +100,7 @@ class RunningRidge:
         for start in range(0, len(features), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
             chunk = _sums_of(features[rows], target[rows], weight[rows], forgetting)
-            sums = sums._faded(forgetting ** len(features[rows]))._joined(chunk)
+            sums = sums.faded(forgetting ** len(features[rows])).joined(chunk)
         return sums
 
     def with_targets(self, places: np.ndarray) -> RunningRidge:
@@ -116,7 +116,7 @@ class RunningRidge:
         return replace(self, target_mean=target_mean, cross=cross)
 
     def reordered(self, order: np.ndarray) -> RunningRidge:
-        """The sums with the features in another order."""
+        """The sums with the features in another order, or with some of them, which stay exact."""
         gram = np.ascontiguousarray(self.gram[order][:, order])
         return replace(self, mean=self.mean[order], gram=gram, cross=self.cross[order])
 
@@ -134,6 +134,21 @@ class RunningRidge:
         weight /= scale[:, None]
         intercept = self.target_mean - native().multiply(self.mean[None], weight)[0]
         return RidgeSolution(weight, intercept, factor, scale)
+
+    def left_out(
+        self, head: RidgeSolution, features: np.ndarray, target: np.ndarray, weight: np.ndarray
+    ) -> np.ndarray:
+        """What the head would say of rows (n, C) without each, as far as they are remembered in full.
+
+        Parameters
+        ----------
+        head : of `solve`; features, target, weight : (n, p), (n, C) and (n,) of some rows in these sums
+        """
+        outputs = native().multiply(features, head.weight) + head.intercept
+        standardised = np.ascontiguousarray(((features - self.mean) / head.scale).T)
+        whitened = native().substitute(head.factor, standardised)
+        leverage = weight * self.count / self.weight * (1 / self.count + (whitened * whitened).sum(axis=0))
+        return target - (target - outputs) / (1 - leverage).clip(1e-3)[:, None]
 
     def best_ridge(self, ridges: tuple[float, ...]) -> float:
         """The ridge with the least generalised cross-validation error, of some in ascending order."""
@@ -155,7 +170,7 @@ class RunningRidge:
         unit = self.count / self.weight
         return self.gram / scale / scale[:, None] * unit, self.cross / scale[:, None] * unit, scale
 
-    def _faded(self, factor: float) -> RunningRidge:
+    def faded(self, factor: float) -> RunningRidge:
         """The sums of rows that count less by a factor."""
         if factor == 1.0:
             return self
@@ -168,7 +183,7 @@ class RunningRidge:
             total=self.total * factor,
         )
 
-    def _joined(self, other: RunningRidge) -> RunningRidge:
+    def joined(self, other: RunningRidge) -> RunningRidge:
         """The sums of both."""
         if not self.weight:
             return other
@@ -198,7 +213,7 @@ def _sums_of(features: np.ndarray, target: np.ndarray, weight: np.ndarray, forge
         root = np.sqrt(weight)[:, None]
         features, target = (features - mean) * root, (target - target_mean) * root
         gram, cross = native().multiply(features.T, features), native().multiply(features.T, target)
-    if not (total > 0 and np.isfinite(gram.sum()) and np.isfinite(cross.sum())):
+        squares = float(native().row_sums(target[None], 2)[0])
+    if not (total > 0 and np.isfinite(gram.sum()) and np.isfinite(cross.sum()) and np.isfinite(squares)):
         raise NotFiniteError("the sums over rows of features and targets are not finite")
-    squares = float(native().row_sums(target[None], 2)[0])
     return RunningRidge(float(remembered.sum()), total, mean, target_mean, gram, cross, squares)

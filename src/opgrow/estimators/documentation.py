@@ -116,6 +116,12 @@ PARAMETERS = {
     "buffer_rows": """int
         Rows that are kept once ``partial_fit`` was called, for ``grow``: half of them are the last ones, the
         others a sample of all with as many of each class.""",
+    "drift": """{"page_hinkley"}, detector or None
+        What watches the errors of ``partial_fit``, each row predicted before it is learned. After a drift,
+        older rows count less; then, and where errors have stalled, the network drops what no longer
+        contributes and tries to grow. A detector is a `PageHinkley` or an object with ``update(x)`` and
+        ``drift_detected``, such as those of river; model files have `PageHinkley` alone. None: the head alone
+        changes.""",
     "warm_start": """bool
         True: `fit` goes on from what there is. A first call is like that of ``partial_fit``, any further one
         like ``grow``.""",

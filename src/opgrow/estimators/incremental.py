@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, NamedTuple, Self
 
@@ -13,20 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..common.checks import check_flag, check_integer, is_number
 from ..common.team import current
+from ..growth.stream_record import StreamRecord
 from ..network import Network
-from ..rows.chunks.sources import Source
+from ..rows.chunks.sources import Chunk, Source
 from .base import Settings
 from .fit.inputs import EvalSet
 from .learning import LearningEstimator
-from .stream.growing import grow_beside
+from .stream.following import detector_of, follow
+from .stream.growing import FEWEST_ROWS, grow_beside
 from .stream.learned import LearnedRows
+from .stream.page_hinkley import Detector
 from .stream.rows import Rows, check_more_rows
 from .stream.state import Running
 
 __all__ = ["IncrementalEstimator", "Labelled"]
 
-#: Rows that a further network needs to grow from.
-_FEWEST_ROWS = 20
+#: Steps of growths after a drift or a stall that the history has at most.
+_MOST_STEPS = 500
 
 
 class Labelled(NamedTuple):
@@ -49,6 +53,7 @@ class IncrementalEstimator(LearningEstimator[Settings]):
 
     forgetting: float
     buffer_rows: int
+    drift: str | Detector | None
     warm_start: bool
 
     def fit(
@@ -113,9 +118,9 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         if X is not None:
             labelled = self._add(X, y, sample_weight)
             rows = buffer.with_targets(labelled.places).rows.beside(labelled.rows)
-        if len(rows.x) < _FEWEST_ROWS:
+        if len(rows.x) < FEWEST_ROWS:
             raise ValueError(
-                f"there are {len(rows.x)} rows to grow from, and at least {_FEWEST_ROWS} are needed: pass "
+                f"there are {len(rows.x)} rows to grow from, and at least {FEWEST_ROWS} are needed: pass "
                 f"rows, or set buffer_rows, which is {self.buffer_rows}, before rows are learned"
             )
         other.network_ = self.network_
@@ -137,8 +142,30 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         self._check_stream(first)
         if first:
             super().fit(x, y, sample_weight)
-        self._add(x, y, sample_weight, classes, first=first)
+        if first or self.drift is None:
+            self._add(x, y, sample_weight, classes, first=first)
+        else:
+            self._follow(x, y, sample_weight, classes)
         return self
+
+    def _follow(
+        self, x: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, classes: np.ndarray | None
+    ) -> None:
+        """Learn from rows that are watched; a call that fails changes nothing."""
+        labelled = self._labelled(check_more_rows(self, x, y, sample_weight), classes)
+        state = self._present(labelled.places)
+        followed = follow(self, state.network(self.network_), state, labelled.rows)
+        self._adopt(followed.network, followed.state)
+        if followed.steps and followed.state.watch is not None:
+            n_first, history = followed.state.watch.n_steps, [*self.history_, *followed.steps]
+            self.history_ = [*history[:n_first], *history[n_first:][-_MOST_STEPS:]]
+        for name, value in labelled.labels.items():
+            setattr(self, name, value)
+
+    def _present(self, places: np.ndarray) -> Running:
+        """What is known of all rows so far, with further classes."""
+        before = self._taught() if self.running_ is None else self.running_
+        return before.with_targets(places)
 
     def _add(
         self,
@@ -153,9 +180,7 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         if first:
             state = self._state_of(labelled.rows, self.forgetting)
         else:
-            before = self._taught() if self.running_ is None else self.running_
-            before = before.with_targets(labelled.places)
-            state = before.learned(self.network_, labelled.rows, self.forgetting)
+            state = self._present(labelled.places).learned(self.network_, labelled.rows, self.forgetting)
         self._adopt(state.network(self.network_), state)
         for name, value in labelled.labels.items():
             setattr(self, name, value)
@@ -165,12 +190,42 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         """Take a network whose head the state has made."""
         self.network_, self.running_ = network, state
 
+    @property
+    def stream_(self) -> StreamRecord | None:
+        """Errors of recent rows, sizes and events, where ``drift`` lets `partial_fit` record them."""
+        running = self.running_
+        return None if running is None or running.watch is None else running.watch.record
+
+    def learn(self, chunks: Iterable[Any]) -> Self:
+        """Learn from chunks of rows as they come, each by `partial_fit`.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, y) or (X, y, sample_weight), or a source of `opgrow.stream`
+            It may be endless: no chunk is kept. After an error, such as an interruption, the chunks before it
+            have been learned, and the one that it came in has not.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from opgrow import BLSClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> chunks = ((X[start : start + 300], y[start : start + 300]) for start in range(0, 1500, 300))
+        >>> clf = BLSClassifier(random_state=0).learn(chunks)
+        >>> clf.running_.n_rows
+        1500
+        """
+        for number, chunk in enumerate(chunks, 1):
+            self._learn(*_parts_of(chunk, number))
+        return self
+
     def _check_stream(self, first: bool) -> None:
         """Refuse what cannot go on learning, before any work."""
         name = type(self).__name__
         if not is_number(self.forgetting) or not 0 < self.forgetting <= 1:
             raise ValueError(f"forgetting must be a number above 0 and at most 1, got {self.forgetting!r}")
         check_integer("buffer_rows", self.buffer_rows, 0)
+        detector_of(self.drift)
         if not current().alone:
             raise ValueError("partial_fit learns in one process, and this is one of several ranks")
         if not first and self.running_ is None and self.sample_ is None:
@@ -191,3 +246,18 @@ class IncrementalEstimator(LearningEstimator[Settings]):
     @abstractmethod
     def _labelled(self, rows: Rows, classes: np.ndarray | None) -> Labelled:
         """Rows that have been checked, with the targets as columns, of classes that a user has named, too."""
+
+
+def _parts_of(chunk: Any, number: int) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights of a chunk, or None for the weights."""
+    if isinstance(chunk, Chunk):
+        chunk = chunk.x, chunk.y, chunk.weight
+    if not isinstance(chunk, tuple | list) or len(chunk) not in (2, 3):
+        size = f" of {len(chunk)}" if isinstance(chunk, tuple | list) else ""
+        raise ValueError(
+            f"chunk {number} must be a pair (X, y) or (X, y, sample_weight), got {type(chunk).__name__}{size}"
+        )
+    x, y, weight = chunk if len(chunk) == 3 else (*chunk, None)
+    if y is None:
+        raise ValueError(f"chunk {number} has no targets to learn")
+    return x, y, weight

@@ -16,6 +16,7 @@ from ..training.scores import Loss
 from ..training.settings import Optimizer
 from .listeners import Callback
 from .parameters import ClassWeight, Folder, RandomState
+from .stream.page_hinkley import Detector
 
 __all__ = [
     "ChunkParameters",
@@ -81,6 +82,7 @@ class StreamParameters:
 
     forgetting: float = 1.0
     buffer_rows: int = 500
+    drift: str | Detector | None = None
     warm_start: bool = False
 
 

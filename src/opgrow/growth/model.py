@@ -12,6 +12,7 @@ from ..network import Network
 from ..rows.tables import TableEncoder
 from ..training.scores import CRITERIA
 from .events import GrowthStep
+from .stream_record import StreamRecord
 
 __all__ = ["GrownModel", "criterion_of"]
 
@@ -29,6 +30,7 @@ class GrownModel:
     n_features_in_ : int
     sample_ : array of shape (n, network_.n_inputs), a few rows of the training data as the network takes
         them, by which exports measure themselves; None where they are not known
+    stream_ : StreamRecord of rows that came later, where they were watched; else None
     table_ : TableEncoder that turns the user's table into the network's inputs; None where X was a matrix
     """
 
@@ -38,6 +40,10 @@ class GrownModel:
     n_features_in_: int
     sample_: np.ndarray | None = None
     table_: TableEncoder | None = None
+
+    @property
+    def stream_(self) -> StreamRecord | None:
+        return None
 
     def network_rows(self, x: Any) -> np.ndarray:
         """Rows (n, network_.n_inputs) as the network takes them, of X as users have it."""

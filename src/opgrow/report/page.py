@@ -34,6 +34,7 @@ from .live import (
 from .opening import heading, opening_parts
 from .predictions import class_parts, number_parts
 from .quality import ClassQuality, NumberQuality
+from .stream import stream_parts
 
 __all__ = ["Report", "draw_estimator", "page", "write_report"]
 
@@ -122,11 +123,12 @@ class Report:
         words = heading(target, classes)
         parts = [
             *opening_parts(estimator, words, classes, self.quality, self.rows, about),
-            navigation(moves=moving.reason is None),
+            navigation(moves=moving.reason is None, streams=estimator.stream_ is not None),
             *moving_sections(moving.reason),
             section("what-it-computes", "What it computes", computed_parts(about)),
             section("what-was-grown", "What was grown", block_parts(moving.reason) + grown),
             section("how-it-grew", "How it grew", replay_parts(estimator) + _growth(estimator)),
+            *_stream(estimator),
             section("how-good", "How good it is", _quality_parts(self.quality, outputs, self.rows)),
             section(
                 "what-it-costs", "What it costs", cost_parts(estimator, self.given.matrix, self.file_bytes)
@@ -227,6 +229,14 @@ def _growth(estimator: Any) -> list[str]:
     history = estimator.history_
     criterion = criterion_of(estimator, is_classifier(estimator))
     return growth_parts(history, criterion, student=_has_learned(estimator))
+
+
+def _stream(estimator: GrownModel) -> list[str]:
+    """What became of later rows, where they were watched."""
+    record = estimator.stream_
+    if record is None:
+        return []
+    return [section("how-it-went-on", "How it went on", stream_parts(record, is_classifier(estimator)))]
 
 
 def _has_learned(estimator: Any) -> bool:

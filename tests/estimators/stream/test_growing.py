@@ -86,6 +86,15 @@ def test_the_budget_is_that_of_all_that_has_grown(digits):
         model.grow(max_parameters=50)
 
 
+@pytest.mark.parametrize("room", [300, 1500, 4000])
+def test_the_budget_of_broad_networks_counts_the_weights_between_them(room, digits):
+    x, y = digits
+    model = small(BLSClassifier).partial_fit(x[:300], y[:300])
+    n_before = model.network_.n_parameters()
+    model.grow(x[300:800], y[300:800], max_parameters=n_before + room, max_neurons=60)
+    assert n_before < model.network_.n_parameters() <= n_before + room
+
+
 def test_warm_start_goes_on_where_the_last_fit_ended(digits):
     x, y = digits
     model = small(BLSClassifier, warm_start=True).fit(x[:300], y[:300])

@@ -44,6 +44,7 @@ from .format import (
     require,
 )
 from .running import restore_running
+from .watching import restore_detector
 
 __all__ = ["parse", "restore", "tried_operators"]
 
@@ -242,6 +243,8 @@ def _value(data: Any, depth: int = 0) -> Any:
         return tried_operators(content)
     if form == "table":
         return TableEncoder.wished(content)
+    if form == "detector":
+        return restore_detector(content)
     require(
         form in ("tuple", "dict") and isinstance(content, list), f"a parameter has the unknown form {form!r}"
     )

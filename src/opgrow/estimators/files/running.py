@@ -16,6 +16,7 @@ from ...network.scaling import Ranges
 from ..stream.buffer import Buffer
 from ..stream.state import Running
 from .format import as_number, of_type, require, size_of
+from .watching import describe_watch, restore_watch
 
 __all__ = ["RUNNING", "describe_running", "restore_running", "running_shapes", "running_tensors"]
 
@@ -38,6 +39,8 @@ def describe_running(state: Running) -> dict[str, Any]:
         "rows": state.n_rows,
         "features": sums.n_features,
         "buffer": {"size": buffer.size, "seen": buffer.seen, "rows": len(buffer.x)},
+        **({} if state.watch is None else {"watch": describe_watch(state.watch)}),
+        **({"files": list(state.files)} if state.files else {}),
     }
 
 
@@ -100,7 +103,10 @@ def restore_running(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> R
     buffer = Buffer(size, seen, *group("buffer", _ROWS))
     ranges = Ranges(*group("ranges", _RANGES))
     n_rows = of_type(data, "rows", int)
-    return Running(sums, numbers["ridge"], numbers["factor"], ranges, n_rows, buffer)
+    watch, files = restore_watch(data.get("watch")), data.get("files", [])
+    texts = isinstance(files, list) and all(isinstance(name, str) for name in files)
+    require(texts, "'files' of 'running' is not a list of names")
+    return Running(sums, numbers["ridge"], numbers["factor"], ranges, n_rows, buffer, watch, tuple(files))
 
 
 def _double(array: np.ndarray) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 JSON has no tuples, no infinities and only text as keys. Values that need more than JSON are written as a
 dictionary with one key that says what they are: ``{"tuple": [0.1, 0.3]}``, ``{"float": "inf"}``,
-``{"operators": ["gaussian", "sum", "tanh"]}``, ``{"dict": [[key, value], ...]}`` and ``{"table": {...}}``.
+``{"operators": ["gaussian", "sum", "tanh"]}``, ``{"dict": [[key, value], ...]}``, ``{"table": {...}}`` and
+``{"detector": {...}}``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...network import Block
 from ...operators import OperatorSet
 from ...rows.tables import TableEncoder
 from ..base import GrowingEstimator
+from ..stream.page_hinkley import PageHinkley
 from .format import (
     FORMAT,
     LABEL_KINDS,
@@ -31,6 +33,7 @@ from .format import (
     check_number_of_blocks,
 )
 from .running import describe_running
+from .watching import describe_detector
 
 __all__ = ["describe"]
 
@@ -142,6 +145,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, TableEncoder):
         return {"table": value.wishes()}
+    if isinstance(value, PageHinkley):
+        return {"detector": describe_detector(value.fresh())}
     if isinstance(value, OperatorSet):
         return {"operators": _names(value)}
     if isinstance(value, Mapping):

@@ -45,6 +45,7 @@ _NOT_OF_THE_NETWORK = (
     "callbacks",
     "checkpoint_dir",
     "checkpoint_seconds",
+    "drift",
     "forgetting",
     "n_jobs",
     "random_state",

@@ -87,6 +87,17 @@ class Buffer:
         """The buffer without its rows, and with its place in the stream."""
         return replace(Buffer.empty(self.size, self.x, self.target), seen=self.seen)
 
+    def last(self, n_rows: int) -> LearnedRows:
+        """So many of the last rows, as far as they are all still there."""
+        n_rows = min(n_rows, self.size // 2, len(self.number))
+        return self.rows.chosen(np.flatnonzero(self.number >= self.seen - n_rows))
+
+    def since(self, place: int) -> Buffer:
+        """The buffer with the rows from a place in the stream on, and no others."""
+        keep = self.number >= place
+        arrays = self.x, self.target, self.weight, self.number, self.draw
+        return Buffer(self.size, self.seen, *(array[keep] for array in arrays))
+
     @property
     def rows(self) -> LearnedRows:
         return LearnedRows(self.x, self.target, self.weight)

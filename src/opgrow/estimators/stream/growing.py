@@ -8,6 +8,7 @@ least improvement that a further layer needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from ...common.team import ALONE
 from ...engine.native import native
 from ...growth.devices import choose_engine
 from ...growth.events import GrowthStep
+from ...growth.loop import Growth
 from ...growth.settings import GrowthSettings
 from ...network import Network
 from ...network.beside import beside
@@ -32,7 +34,12 @@ from ..base import GrowingEstimator
 from ..fit.data import MIN_VALIDATION_ROWS
 from .state import LearnedRows, Running
 
-__all__ = ["Grown", "grow_beside"]
+__all__ = ["FEWEST_ROWS", "Grown", "grow_beside", "room_beside"]
+
+#: Rows that a further network needs to grow from.
+FEWEST_ROWS = 20
+#: How often a growth is repeated with a smaller bound, where both networks would be too large.
+_MOST_TRIALS = 4
 
 
 @dataclass(frozen=True)
@@ -50,13 +57,17 @@ class Grown:
     steps: list[GrowthStep]
 
 
-def grow_beside(estimator: GrowingEstimator[Any], state: Running, rows: LearnedRows) -> Grown:
+def grow_beside(
+    estimator: GrowingEstimator[Any], state: Running, rows: LearnedRows, number: int | None = None
+) -> Grown:
     """Grow a network from some rows beside the network of an estimator.
 
     ``estimator`` has the parameters of this growth; its ``max_parameters`` bounds both networks together.
+    Growths with other numbers have other random numbers; by default it is how many networks there are then.
     """
-    network = estimator.network_
-    number = 2 if network.members is None else len(network.members) + 1
+    network, most = estimator.network_, estimator.max_parameters
+    if number is None:
+        number = 2 if network.members is None else len(network.members) + 1
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     rng = np.random.default_rng([seed, number, 0])
     train, held = _divided(estimator, rows, rng)
@@ -64,9 +75,12 @@ def grow_beside(estimator: GrowingEstimator[Any], state: Running, rows: LearnedR
     engine = choose_engine(estimator.device, rows.x.size, settings.n_threads)
     validation = None if held is train else engine.prepared(_problem(network, held), ALONE)
     problem = engine.prepared(_problem(network, train, validation), ALONE)
-    settings, method = estimator._complete(settings, problem), estimator._method
-    growth = method.growth(problem, method, settings, seed + number, engine=engine)
-    second = growth.run()
+    settings = estimator._complete(settings, problem)
+
+    def grown(settings: GrowthSettings) -> Growth:
+        return estimator._method.growth(problem, estimator._method, settings, seed + number, engine=engine)
+
+    growth, second = _within(grown, settings, network)
     engine.forget(problem)
     second.input_mean, second.input_scale = network.input_mean, network.input_scale
     second.input_bound = network.input_bound
@@ -76,7 +90,8 @@ def grow_beside(estimator: GrowingEstimator[Any], state: Running, rows: LearnedR
     features = np.concatenate([network.features(held.x), second.features(held.x)], axis=1)
     after = _score(settings, state, trial, features, _scaled(network, held), held)
     improvement = after.improvement_over(before)
-    accepted = after.finite and improvement >= settings.layer_threshold
+    fits = most is None or wide.n_parameters() <= most
+    accepted = fits and after.finite and improvement >= settings.layer_threshold
     if accepted:
         sums = _widened(state.sums, network, second, rows).reordered(order)
         state = replace(state, sums=sums)
@@ -108,14 +123,39 @@ def _divided(
 def _settings(estimator: GrowingEstimator[Any], network: Network) -> GrowthSettings:
     settings: GrowthSettings = estimator._settings(is_classifier(estimator))
     most = estimator.max_parameters
-    if most is not None:  # both networks together have the biases of the head once
-        most = most - network.n_parameters() + network.n_outputs
+    if most is not None:
+        most = room_beside(most, network)
         if most < 1:
             raise ValueError(
                 f"max_parameters={estimator.max_parameters} leaves no room beside the network, which has "
                 f"{network.n_parameters()} parameters"
             )
     return replace(settings, max_parameters=most)
+
+
+def _within(
+    grown: Callable[[GrowthSettings], Growth], settings: GrowthSettings, network: Network
+) -> tuple[Growth, Network]:
+    """A growth and its network, which has room beside the other one.
+
+    Blocks of broad networks get weights for the features of the first one, which their growth does not count.
+    """
+    room = settings.max_parameters
+    for _ in range(_MOST_TRIALS):
+        growth = grown(settings)
+        second = growth.run()
+        if room is None or settings.max_parameters is None:
+            break
+        added = beside(network, second).network.n_parameters() - network.n_parameters() + network.n_outputs
+        if added <= room:
+            break
+        settings = replace(settings, max_parameters=max(1, settings.max_parameters * room // added))
+    return growth, second
+
+
+def room_beside(most: int, network: Network) -> int:
+    """Parameters of a further network, if both have so many: together they have the head's biases once."""
+    return most - network.n_parameters() + network.n_outputs
 
 
 def _problem(network: Network, rows: LearnedRows, validation: Problem | None = None) -> Problem:
@@ -148,5 +188,4 @@ def _score(
     """How good the head is that follows from sums, on rows with these features."""
     solution = sums.solve(state.ridge)
     outputs = native().multiply(features.astype(np.float64), solution.weight) + solution.intercept
-    loss = "mse" if state.factor == 1.0 else "cross_entropy"
-    return evaluate(settings.criterion, loss, outputs * state.factor, target, rows.weight)
+    return evaluate(settings.criterion, state.loss, outputs * state.factor, target, rows.weight)

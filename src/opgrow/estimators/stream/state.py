@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...closed_form.running_ridge import RidgeSolution, RunningRidge
-from ...engine.native import native
 from ...network import Linear, Network
 from ...network.scaling import Ranges, spread_rows
 from ...rows.preparation import ranges
 from ...training.scores import temperature
 from .buffer import Buffer
 from .learned import LearnedRows
+from .watch import Watch
 
-__all__ = ["Running"]
+__all__ = ["Running", "extended", "scaled_targets"]
 
 #: Ridges that generalised cross-validation chooses from, relative to a sum over rows of mean weight 1.
 _RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -42,6 +42,8 @@ class Running:
     ranges : what was seen of inputs and targets
     n_rows : rows seen
     buffer : some of these rows
+    watch : over the errors on them, where ``drift`` asks for one
+    files : names of the files of a folder that were learned, each once
     """
 
     sums: RunningRidge
@@ -50,12 +52,14 @@ class Running:
     ranges: Ranges
     n_rows: int
     buffer: Buffer
+    watch: Watch | None = None
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, network: Network, rows: LearnedRows, forgetting: float, buffer_rows: int) -> Running:
         """The state after the first rows: those that a network was grown from, or what is left of them."""
         sums = RunningRidge.start(network.head_width, rows.target.shape[1])
-        sums = _extended(sums, network, rows, forgetting)
+        sums = extended(sums, network, rows, forgetting)
         ridge = sums.best_ridge(_RIDGES)
         factor = 1.0
         if network.output_mean is None:
@@ -69,7 +73,7 @@ class Running:
         if not len(rows.x):
             return self
         seen = self.ranges.joined(ranges(rows.x, rows.target))
-        sums = _extended(self.sums, network, rows, forgetting)
+        sums = extended(self.sums, network, rows, forgetting)
         buffer = self.buffer.extended(rows, network.output_mean is None)
         return replace(self, sums=sums, ranges=seen, n_rows=self.n_rows + len(rows.x), buffer=buffer)
 
@@ -86,10 +90,19 @@ class Running:
         return replace(self, sums=self.sums.with_targets(places), ranges=seen, buffer=buffer)
 
     @property
+    def loss(self) -> str:
+        """What outputs times ``factor`` are judged by: those for classes are logits."""
+        return "mse" if self.factor == 1.0 else "cross_entropy"
+
+    @property
     def n_bytes(self) -> int:
         """What the sums and the buffer take, in memory and in a model file."""
         holders = (self.sums, self.ranges, self.buffer)
         return sum(a.nbytes for one in holders for a in vars(one).values() if isinstance(a, np.ndarray))
+
+    def with_file(self, name: str) -> Running:
+        """The state that remembers a file, whose rows it has learned, by its name."""
+        return replace(self, files=(*self.files, name))
 
     def without_rows(self) -> Running:
         """The state with an empty buffer, for a file that is to hold no rows."""
@@ -116,6 +129,13 @@ class Running:
         return result
 
 
+def scaled_targets(network: Network, rows: LearnedRows) -> np.ndarray:
+    """Targets as the head predicts them."""
+    if network.output_mean is None or network.output_scale is None:
+        return rows.target
+    return (rows.target - network.output_mean) / network.output_scale
+
+
 def _wider(
     low: np.ndarray | None, high: np.ndarray | None, new_low: np.ndarray, new_high: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -125,10 +145,9 @@ def _wider(
     return np.minimum(low, new_low), np.maximum(high, new_high)
 
 
-def _extended(sums: RunningRidge, network: Network, rows: LearnedRows, forgetting: float) -> RunningRidge:
-    target = rows.target
-    if network.output_mean is not None and network.output_scale is not None:
-        target = (target - network.output_mean) / network.output_scale
+def extended(sums: RunningRidge, network: Network, rows: LearnedRows, forgetting: float) -> RunningRidge:
+    """The sums with the features that a network has for further rows."""
+    target = scaled_targets(network, rows)
     for start in range(0, len(rows.x), _CHUNK_ROWS):
         span = slice(start, start + _CHUNK_ROWS)
         features = network.features(rows.x[span])
@@ -145,10 +164,6 @@ def _factor(network: Network, sums: RunningRidge, head: RidgeSolution, rows: Lea
     chosen = spread_rows(len(rows.x), 0, len(rows.x), _SCALE_ROWS)
     features = network.features(rows.x[chosen]).astype(np.float64)
     target, weight = rows.target[chosen].astype(np.float64), rows.weight[chosen]
-    outputs = native().multiply(features, head.weight) + head.intercept
-    standardised = np.ascontiguousarray(((features - sums.mean) / head.scale).T)
-    whitened = native().substitute(head.factor, standardised)
-    leverage = weight * sums.count / sums.weight * (1 / sums.count + (whitened * whitened).sum(axis=0))
-    outputs = target - (target - outputs) / (1 - leverage).clip(1e-3)[:, None]
+    outputs = sums.left_out(head, features, target, weight)
     doubt = 1.0 / (len(rows.x) + 1.0)
     return temperature(outputs, (1 - doubt) * target + doubt / target.shape[1], weight)

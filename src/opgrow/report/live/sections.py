@@ -32,6 +32,7 @@ _LINKS = (
     ("what-it-computes", "What it computes"),
     ("what-was-grown", "What was grown"),
     ("how-it-grew", "How it grew"),
+    ("how-it-went-on", "How it went on"),
     ("how-good", "How good it is"),
     ("what-it-costs", "What it costs"),
 )
@@ -42,9 +43,10 @@ def page_script(network: Network, *, moves: bool) -> str:
     return scripts_for(network, _MOVING) if moves else scripts_for(Network(1, 1), _STILL)
 
 
-def navigation(*, moves: bool) -> str:
+def navigation(*, moves: bool, streams: bool) -> str:
     """Links to the sections."""
-    links = (f'<a href="#{name}">{words}</a>' for name, words in _LINKS if moves or name != "one-row")
+    there = {"one-row": moves, "how-it-went-on": streams}
+    links = (f'<a href="#{name}">{words}</a>' for name, words in _LINKS if there.get(name, True))
     return f'<nav aria-label="Sections">{" ".join(links)}</nav>'
 
 
