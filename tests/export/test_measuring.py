@@ -341,7 +341,7 @@ def test_outputs_of_another_kind_are_refused(name: str, bls: Any, tmp_path: Path
     model = tmp_path / "model.safetensors"
     bls.save(model)
     for more, suffixes in (
-        ([], "'.onnx' or '.c'"),
+        ([], "'.onnx' or '.c' or '.wasm'"),
         (["--format", "c"], "'.c'"),
         (["--format", "onnx"], "'.onnx'"),
     ):
