@@ -6,8 +6,9 @@ runs a page in a temporary folder and writes into it what its commands print, an
 print where a block of text follows them directly. The tests run all pages with the same functions.
 
 Languages are ``python``, ``console`` (lines with "$ " are commands, the others are what they printed), ``c``
-(saved as main.c, for a compiler on the same page), ``text`` and ``bibtex``. What is not run says why in a
-comment in front of it, ``<!-- not run: it needs a GPU -->``; its commands and options must still exist.
+(saved as main.c, for a compiler on the same page), ``text``, ``bibtex`` and ``html``. What is not run says
+why in a comment in front of it, ``<!-- not run: it needs a GPU -->``; its commands and options must still
+exist.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from opgrow.cli import app
 from opgrow.common.atomic import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
-LANGUAGES = ("python", "console", "c", "text", "bibtex")
+LANGUAGES = ("python", "console", "c", "text", "bibtex", "html")
 #: Folders of pages whose commands took minutes to hours: records of measurements, with their figures.
 RECORDS = (ROOT / "docs" / "results",)
 

@@ -22,13 +22,13 @@ A table that has no file in results/ says why, in front of it: ``<!-- no source:
 
 from __future__ import annotations
 
-from . import data, defaults, operators, peers, pictures, prequential, replication, signals, speed
+from . import data, defaults, flash, operators, peers, pictures, prequential, replication, signals, speed
 from .marks import Figures, combined
 
 __all__ = ["SOURCES", "all_figures"]
 
 #: Modules with a function ``figures``.
-SOURCES = (operators, peers, defaults, replication, speed, data, prequential, signals, pictures)
+SOURCES = (operators, peers, defaults, replication, speed, data, prequential, signals, flash, pictures)
 
 
 def all_figures() -> Figures:

@@ -12,6 +12,8 @@ from sklearn.datasets import load_iris
 
 import opgrow
 from opgrow import export_c
+from opgrow.export.c import exported_program
+from opgrow.export.cycles import estimated_cycles
 from tests.chips import boards
 from tests.chips.boards import BOARDS
 from tests.chips.chips import outcomes, write_rows
@@ -36,11 +38,14 @@ def test_a_network_says_the_same_on_a_chip(key: str, model: opgrow.HeMLRNClassif
     x = load_iris(return_X_y=True)[0][::10]
     found = list(outcomes(model, "iris", x, [key], [{}, {"arithmetic": "integer"}]))
     assert [outcome.wrong for outcome in found] == ["", ""]
-    for outcome in found:
+    for outcome, arithmetic in zip(found, ("float", "integer"), strict=True):
         assert (outcome.ram, outcome.rows) == (0, 15)  # tables are in flash, and nothing is kept
         assert 0 < outcome.flash < 12_000
         assert 0 < outcome.stack < 1000  # of 2,048 bytes on an ATmega328P
-        assert outcome.ticks > 100
+        estimated = estimated_cycles(
+            exported_program(model, "float32", arithmetic), "float32", arithmetic, key
+        )
+        assert estimated == pytest.approx(outcome.ticks, rel=0.3)
 
 
 @needs_compiler

@@ -18,9 +18,12 @@ MODES: list[dict[str, str]] = [
     {},
     {"weights": "int16"},
     {"weights": "int8"},
+    {"weights": "int4"},
     {"arithmetic": "integer"},
     {"arithmetic": "integer", "weights": "int8"},
+    {"arithmetic": "integer", "weights": "int4"},
 ]
+INTEGERS = [mode for mode in MODES if "arithmetic" in mode]
 
 
 def name_of(mode: dict[str, str]) -> str:

@@ -174,7 +174,7 @@ def test_every_operator_set_says_the_same_in_c(
 @pytest.mark.cpu
 @needs_compiler
 @pytest.mark.parametrize("level", ["-O3", "-Os"])
-@pytest.mark.parametrize("weights", ["float32", "int8"])
+@pytest.mark.parametrize("weights", ["float32", "int8", "int4"])
 def test_floats_are_emulated_bit_for_bit(weights: str, level: str, tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(5)
     names = [*((n, "sum", "tanh") for n in registered("nodal")), ("harmonic", "correlation1", "elu")]
@@ -267,6 +267,7 @@ def test_every_kind_of_block_norm_and_head(tmp_path: Path) -> None:
     assert "layer 2" not in (tmp_path / "wide_plain.c").read_text()
     library = Library(files)
     bounds = {"plain": 1e-5, "int16": 1e-3, "int8": 0.1, "integer": 5e-3, "integer_int8": 0.1}
+    bounds |= {"int4": 1.0, "integer_int4": 1.0}
     for name, network in networks.items():
         expected = expected_outputs(network, x)
         for mode, bound in bounds.items():
@@ -423,7 +424,8 @@ def test_integer_arithmetic_has_no_floating_point_instruction(fitted: dict[str, 
 
 
 @needs_compiler
-def test_integer_arithmetic_never_overflows(fitted: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", ["int16", "int4"])
+def test_integer_arithmetic_never_overflows(weights: str, fitted: dict[str, Any], tmp_path: Path) -> None:
     generator = torch.Generator().manual_seed(0)
     models = {name: fitted[name] for name in ("HeMLGOPClassifier", "PLNRegressor", "BLSClassifier")}
     for pool in registered("pool"):
@@ -432,7 +434,7 @@ def test_integer_arithmetic_never_overflows(fitted: dict[str, Any], tmp_path: Pa
     files = [tmp_path / f"{name}.c" for name in models]
     for file, model in zip(files, models.values(), strict=True):
         rows = torch.randn(30, model.network_.n_inputs, generator=generator).numpy()
-        model.export_c(file, arithmetic="integer", calibration=rows, min_agreement=0)
+        model.export_c(file, arithmetic="integer", weights=weights, calibration=rows, min_agreement=0)
     # An overflow, a wrong shift or an index beyond an array ends the process.
     trap = ("-fsanitize=undefined,bounds", "-fsanitize-undefined-trap-on-error")
     code = (
@@ -616,8 +618,8 @@ def test_errors_are_a_sentence_and_leave_nothing_behind(fitted: dict[str, Any], 
         model.export_c(tmp_path / "my-model.c")
     with pytest.raises(ValueError, match="must end in '.c', got 'model.cpp'"):
         model.export_c(tmp_path / "model.cpp")
-    with pytest.raises(ValueError, match="weights must be one of .* got 'int4'"):
-        model.export_c(path, weights="int4")
+    with pytest.raises(ValueError, match="weights must be one of .* got 'int2'"):
+        model.export_c(path, weights="int2")
     with pytest.raises(ValueError, match="arithmetic must be 'float' or 'integer', got 'fixed'"):
         model.export_c(path, arithmetic="fixed")
     with pytest.raises(ValueError, match="X has 3 features"):

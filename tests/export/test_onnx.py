@@ -657,7 +657,7 @@ def test_the_command_fails_in_one_line(saved: Path, tmp_path: Path, monkeypatch:
     for arguments, message in (
         ((tmp_path / "none.safetensors", "-o", tmp_path / "a.onnx"), "There is no file"),
         ((saved, "-o", tmp_path / "none" / "a.onnx"), "There is no folder"),
-        ((saved, "-o", saved), "The output must end in '.onnx' or '.c', got"),
+        ((saved, "-o", saved), "The output must end in '.onnx' or '.c' or '.wasm', got"),
         ((saved, "--format", "pmml"), "'pmml' is not"),
     ):
         result = run("export", *arguments, code=2)

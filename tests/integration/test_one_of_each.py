@@ -77,13 +77,15 @@ def test_c_programs_say_the_same(fitted, tmp_path):
         files = {}
         for mode in MODES:
             files[name_of(mode)] = tmp_path / f"{type(model).__name__}_{name_of(mode)}.c"
-            check = model.export_c(files[name_of(mode)], calibration=x, **mode)
-            assert check.agreement > 0.99
+            least = 0.96 if mode.get("weights") == "int4" else 0.99
+            check = model.export_c(files[name_of(mode)], calibration=x, min_agreement=least, **mode)
+            assert check.agreement > least
         library = Library(list(files.values()))
         expected = answers(model, x)
         for name, file in files.items():
             actual = library.scores(file.stem, x, expected.shape[1])
-            bound = {"plain": 1e-5, "int16": 5e-3}.get(name, 0.1) * max(1.0, np.ptp(expected))
+            bound = {"plain": 1e-5, "int16": 5e-3}.get(name, 0.2 if "int4" in name else 0.1)
+            bound *= max(1.0, np.ptp(expected))
             assert np.abs(actual - expected).max() < bound, name
 
 

@@ -419,9 +419,9 @@ def test_parameters(call, error, sentence, given):
     (lambda g: opgrow.load(3), TypeError, "...os.PathLike object, not int"),
     (lambda g: g.clf.export_c(g.path, name=3), ValueError, "name 3 cannot begin the names of C functions..."),
     (
-        lambda g: g.clf.export_c(g.path, weights="int4"),
+        lambda g: g.clf.export_c(g.path, weights="int2"),
         ValueError,
-        "weights must be one of 'float32', 'int16', 'int8', got 'int4'.",
+        "weights must be one of 'float32', 'int16', 'int8', 'int4', got 'int2'.",
     ),
     (
         lambda g: opgrow.export_c(g.clf, g.path, features=["a"]),
@@ -689,7 +689,10 @@ def commands(*cases: tuple[str | list[str], str]) -> Any:
     ("export good.safetensors --format c --float16", "--float16 has no meaning for the format c."),
     ("export good.safetensors --format c --name 1x", "name '1x' cannot begin the names of C functions: ..."),
     ("export good.safetensors --format c -o out.h", "The output must end in '.c', got 'out.h'."),
-    ("export good.safetensors -o folder.csv", "The output must end in '.onnx' or '.c', got 'folder.csv'."),
+    (
+        "export good.safetensors -o folder.csv",
+        "The output must end in '.onnx' or '.c' or '.wasm', got 'folder.csv'.",
+    ),
     (
         "export good.safetensors --format c --min-agreement 2",
         "min_agreement must be a number from 0 to 1, got 2.0.",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..export.c_size import object_sizes, run_tool
+from ..export.c_size import linked_size, object_sizes, run_tool
 
 __all__ = ["CFunction", "CProgram", "build"]
 
@@ -110,8 +110,17 @@ class CProgram:
         return run_tool(str(self.program), str(self.rows), str(self.n_rows), *arguments)
 
 
-def build(function: CFunction, x: np.ndarray, compiler: str, level: str = "O2") -> CProgram:
-    """Compile a function for its size (-Os), and for its speed (such as -O2) with a program that calls it."""
+def build(
+    function: CFunction,
+    x: np.ndarray,
+    compiler: str,
+    level: str = "O2",
+    sizing: tuple[str, ...] | None = None,
+) -> CProgram:
+    """Compile a function for its size (-Os), and for its speed (such as -O2) with a program that calls it.
+
+    ``sizing`` is another compiler, and its flags, by which the size is measured of a linked program.
+    """
     source, n_inputs = function.source, x.shape[1]
     bits = function.bits * n_inputs if len(function.bits) == 1 else function.bits
     main = source.with_name(f"{source.stem}_main.c")
@@ -122,5 +131,19 @@ def build(function: CFunction, x: np.ndarray, compiler: str, level: str = "O2") 
     made = source.with_suffix(".o")
     for step in (["-c", str(source), "-o", str(made)], [str(main), str(made), "-lm", "-o", str(program)]):
         run_tool(compiler, "-std=c99", f"-{level}", *function.flags, *step)
-    sizes = object_sizes(source, compiler, function.flags)
-    return CProgram(program, rows, len(x), sum(sizes))
+    if sizing is not None:
+        return CProgram(program, rows, len(x), _linked(function, n_inputs, sizing))
+    return CProgram(program, rows, len(x), sum(object_sizes(source, compiler, function.flags)))
+
+
+def _linked(function: CFunction, n_inputs: int, sizing: tuple[str, ...]) -> int:
+    """What a program with a function takes more than one without it."""
+    compiler, *flags = sizing
+    folder, kind = function.source.parent, function.kind
+    main, empty = folder / "sized_main.c", folder / "sized_empty.c"
+    include, face = "#include <stdint.h>", f"int {function.call}(const {kind} *x)"
+    called = f"int main(void) {{ return {function.call}(x); }}"
+    main.write_text(f"{include}\n{face};\n{kind} x[{n_inputs}];\n{called}\n")
+    empty.write_text(f"{include}\n{face};\n{face} {{ return x[0] > 0; }}\n")
+    with_it = linked_size([main, function.source], compiler, (*flags, *function.flags))
+    return with_it - linked_size([main, empty], compiler, flags)

@@ -14,7 +14,7 @@ from ..estimators import HeMLGOPClassifier
 from .c_programs import CFunction
 from .runtimes import Candidate, Runtimes
 
-__all__ = ["EXPORTS", "OURS", "network_candidates"]
+__all__ = ["EXPORTS", "OURS", "export_network", "network_candidates"]
 
 #: Our models: one as the paper's, of up to 60 neurons, and one that learned from an average.
 OURS: dict[str, dict[str, Any]] = {
@@ -26,8 +26,10 @@ EXPORTS: dict[str, dict[str, str]] = {
     "C, float32": {},
     "C, int16 weights": {"weights": "int16"},
     "C, int8 weights": {"weights": "int8"},
+    "C, int4 weights": {"weights": "int4"},
     "C, integers, int16 weights": {"arithmetic": "integer"},
     "C, integers, int8 weights": {"arithmetic": "integer", "weights": "int8"},
+    "C, integers, int4 weights": {"arithmetic": "integer", "weights": "int4"},
 }
 
 
@@ -37,7 +39,9 @@ def network_candidates(runtimes: Runtimes, name: str, settings: dict[str, Any]) 
     described = f"{name} ({model.network_.topology()}, {model.network_.n_parameters():,} parameters)"
     expected = runtimes.codes(model)
     for runtime, options in EXPORTS.items():
-        yield from runtimes.compiled(described, runtime, expected, partial(_export, runtimes, model, options))
+        yield from runtimes.compiled(
+            described, runtime, expected, partial(export_network, runtimes, model, options)
+        )
     if runtimes.has("onnx", "onnx") and runtimes.has("onnxruntime", "onnx"):
         yield _onnx(runtimes, described, model, expected)
     if runtimes.has("torch", "torch"):
@@ -57,7 +61,8 @@ def _torch(runtimes: Runtimes, described: str, model: Any, expected: np.ndarray)
     return runtimes.python(described, "PyTorch", label, expected)
 
 
-def _export(runtimes: Runtimes, model: Any, options: dict[str, str], path: Path) -> CFunction:
+def export_network(runtimes: Runtimes, model: Any, options: dict[str, str], path: Path) -> CFunction:
+    """Write a network of ours as C."""
     model.export_c(path, name="model", calibration=runtimes.x, min_agreement=0, **options)
     if "arithmetic" not in options:
         return CFunction(path, "model_predict")

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from .c_programs import CFunction
 from .runtimes import Candidate, Runtimes
 
-__all__ = ["on_raw_inputs", "peer_candidates", "scaled"]
+__all__ = ["HIDDEN", "TREES", "by_emlearn", "by_m2cgen", "on_raw_inputs", "peer_candidates", "scaled"]
 
 #: Numbers of trees and of hidden neurons that are tried.
 TREES = (1, 3, 5, 10, 20, 50, 100)
@@ -63,18 +63,18 @@ def peer_candidates(runtimes: Runtimes) -> Iterator[Candidate]:
     n, forest = _smallest(runtimes, forests)
     expected = runtimes.codes(forest)
     name = f"random forest ({n} trees)"
-    yield from _m2cgen(runtimes, name, forest, expected)
-    yield from _emlearn(runtimes, name, forest, expected, method="inline", dtype="float")
+    yield from by_m2cgen(runtimes, name, forest, expected)
+    yield from by_emlearn(runtimes, name, forest, expected, method="inline", dtype="float")
     yield runtimes.predict(name, forest, expected)
     mlps = {n: scaled(MLPClassifier((n,), max_iter=1000, random_state=runtimes.seed)) for n in HIDDEN}
     n, mlp = _smallest(runtimes, mlps)
     expected = runtimes.codes(mlp)
     name = f"MLP ({n} hidden)"
-    yield from _emlearn(runtimes, name, on_raw_inputs(mlp), expected)
+    yield from by_emlearn(runtimes, name, on_raw_inputs(mlp), expected)
     yield runtimes.predict(name, mlp, expected)
     linear = scaled(LogisticRegression(max_iter=1000)).fit(runtimes.x, runtimes.y)
     expected = runtimes.codes(linear)
-    yield from _m2cgen(runtimes, "logistic regression", on_raw_inputs(linear), expected)
+    yield from by_m2cgen(runtimes, "logistic regression", on_raw_inputs(linear), expected)
     yield runtimes.predict("logistic regression", linear, expected)
 
 
@@ -88,7 +88,8 @@ def _smallest(runtimes: Runtimes, models: dict[int, Any]) -> tuple[int, Any]:
         return chosen, models[chosen].fit(runtimes.x, runtimes.y)
 
 
-def _m2cgen(runtimes: Runtimes, name: str, model: Any, expected: np.ndarray) -> Iterator[Candidate]:
+def by_m2cgen(runtimes: Runtimes, name: str, model: Any, expected: np.ndarray) -> Iterator[Candidate]:
+    """A model as C by m2cgen."""
     if not runtimes.has("m2cgen", "bench"):
         return
     import m2cgen
@@ -103,9 +104,10 @@ def _m2cgen(runtimes: Runtimes, name: str, model: Any, expected: np.ndarray) -> 
     yield from runtimes.compiled(name, "C by m2cgen", expected, write)
 
 
-def _emlearn(
+def by_emlearn(
     runtimes: Runtimes, name: str, model: Any, expected: np.ndarray, **options: str
 ) -> Iterator[Candidate]:
+    """A model as C by emlearn."""
     if not runtimes.has("emlearn", "bench"):
         return
     with np.errstate():  # which importing it changes for the whole process

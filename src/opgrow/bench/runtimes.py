@@ -35,9 +35,20 @@ class Candidate:
 
 
 class Runtimes:
-    """The rows of a data set, a folder for files, a compiler, and what was left out."""
+    """The rows of a data set, a folder for files, a compiler, and what was left out.
 
-    def __init__(self, name: str, data_home: str | None, folder: Path, seed: int, level: str = "O2") -> None:
+    Bytes are those of a program linked by ``sizing``, a compiler and its flags; by default of an object file.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        data_home: str | None,
+        folder: Path,
+        seed: int,
+        level: str = "O2",
+        sizing: tuple[str, ...] | None = None,
+    ) -> None:
         bunch = datasets.load(name, data_home)
         if bunch.task != "classification":
             raise ValueError(f"bench deploy compares classifiers, and {name!r} is a data set for regression")
@@ -46,7 +57,7 @@ class Runtimes:
         x = np.asarray(bunch.data, np.float32)
         self.x, self.y = x[train], bunch.target[train]
         self.x_test, self.y_test = x[split.test], bunch.target[split.test]
-        self.folder, self.seed, self.level = folder, seed, level
+        self.folder, self.seed, self.level, self.sizing = folder, seed, level, sizing
         self.skipped: list[str] = []
         self.compiler = find_compiler()
         if self.compiler is None:
@@ -69,7 +80,7 @@ class Runtimes:
         folder = self.folder / f"{len(list(self.folder.iterdir()))}"
         folder.mkdir()
         try:
-            program = build(write(folder / "model.c"), self.x_test, self.compiler, self.level)
+            program = build(write(folder / "model.c"), self.x_test, self.compiler, self.level, self.sizing)
         except (RuntimeError, NotImplementedError, TypeError, AttributeError, ValueError) as error:
             self.skipped.append(f"{name}, {runtime}: {' '.join(str(error).split())[:200]}")
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opgrow.cli import operators, options, peers, prequential, replication, signals, studies
+from opgrow.cli import flash, operators, options, peers, prequential, replication, signals, studies
 
 if TYPE_CHECKING:
     from opgrow.bench.fit_memory import Measured
@@ -236,3 +236,4 @@ app.command()(replication.readings)
 app.command()(operators.operators)
 app.command()(prequential.prequential)
 app.command()(signals.signals)
+app.command()(flash.flash)

@@ -24,17 +24,21 @@ __all__ = ["export"]
 
 
 #: What can be written.
-Format = StrEnum("Format", ["onnx", "c"])
+Format = StrEnum("Format", ["onnx", "c", "wasm"])
 _To = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="onnx, or c: a C99 source file and its header. Default: as --output ends, or onnx.",
+        help="onnx; c: a C99 source file and its header; or wasm: WebAssembly, and JavaScript that loads it. "
+        "Default: as --output ends, or onnx.",
     ),
 ]
 #: How C stores weights.
-Weights = StrEnum("Weights", ["float32", "int16", "int8"])
-_Weights = Annotated[Weights | None, typer.Option(help="How weights are stored. Default: float32. (c)")]
+Weights = StrEnum("Weights", ["float32", "int16", "int8", "int4"])
+_Weights = Annotated[
+    Weights | None,
+    typer.Option(help="How weights are stored; int4 puts two in a byte. Default: float32. (c, wasm)"),
+]
 #: What C computes with.
 Arithmetic = StrEnum("Arithmetic", ["float", "integer"])
 _Arithmetic = Annotated[
@@ -59,14 +63,15 @@ _InputType = Annotated[
 _FitInto = Annotated[
     str | None,
     typer.Option(
-        help="Limits such as flash=16k,ram=1k: the variant within them that agrees best is written. (c)"
+        help="Limits such as flash=16k,ram=1k,cycles=20k: the variant within them that agrees best is "
+        "written. (c)"
     ),
 ]
 _Learn = Annotated[
     bool,
     typer.Option(
         "--learn",
-        help="Add functions that learn from further rows, with a state of the caller's, as partial_fit does. (c)",
+        help="Add functions by which the program learns from further rows, as partial_fit does. (c)",
     ),
 ]
 _StateBytes = Annotated[
@@ -109,10 +114,18 @@ def export(
     fit_into: _FitInto = None,
     compiler: Annotated[
         str | None,
-        typer.Option(help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p". (c)'),
+        typer.Option(
+            help='Compiler by which --fit-into measures, such as "avr-gcc -mmcu=atmega328p", or that makes '
+            "WebAssembly. (c, wasm)"
+        ),
     ] = None,
     learn: _Learn = False,
     state_bytes: _StateBytes = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Table to fit a smaller network to where no variant fits: see --fit-into. (c)"),
+    ] = None,
+    target: options.Target = None,
     calibration: _Calibration = None,
     min_agreement: _MinAgreement = None,
     as_json: options.ResultJson = False,
@@ -138,6 +151,8 @@ def export(
         "fit_into": fit_into,
         "compiler": compiler,
         "learn": _learning(learn, state_bytes),
+        "data": data,
+        "target": target,
         "calibration": calibration,
         "min_agreement": min_agreement,
     }
@@ -145,17 +160,17 @@ def export(
     strange = next((name for name in options if name not in written.options), None)
     if strange is not None:
         raise ValueError(f"--{strange.replace('_', '-')} has no meaning for the format {to.value}.")
-    target = output or model.with_suffix(written.suffix if package is None else "")
+    made = output or model.with_suffix(written.suffix if package is None else "")
     if package is None:
-        check_writable(target)
-    common.refuse_to_replace(model, target, "the model file")
+        check_writable(made)
+    common.refuse_to_replace(model, made, "the model file")
     loaded = _loaded(model, to)
     with common.notes():
         if calibration is not None:
             table = common.read_for(loaded, calibration, header=None, decimal=None)
             options["calibration"] = _rows(loaded, table)
-        more = written.write(loaded, target, options)
-    _report(model, loaded, to, target, more, as_json)
+        more = written.write(loaded, made, options)
+    _report(model, loaded, to, made, more, as_json)
 
 
 def _learning(learn: bool, state_bytes: int | None) -> bool | int | None:
@@ -211,6 +226,8 @@ class _More:
 
     data: dict[str, Any] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
+    #: What was written where it is another than that of the model file.
+    estimator: Any = None
 
 
 def _write_onnx(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
@@ -226,7 +243,7 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
 
     if model.pipeline is None:
         options = {**options, "features": common.feature_names(model)}
-    if "fit_into" in options or "compiler" in options:
+    if options.keys() & {"fit_into", "compiler", "data", "target"}:
         return _write_fitting(model, output, options)
     check = export_c(_subject(model), output, **options)
     if "package" in options:
@@ -246,15 +263,57 @@ def _write_c(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
     return _More(data, (*lines, measured))
 
 
+def _write_wasm(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
+    from opgrow.export import export_wasm
+
+    check = export_wasm(model.estimator, output, **options)
+    script = output.with_suffix(".js")
+    data = {"script": str(script), "script_bytes": script.stat().st_size, "check": asdict(check)}
+    return _More(data, (f"JavaScript: {script} ({script.stat().st_size:,} bytes)", str(check)))
+
+
 def _write_fitting(model: ModelFile, output: Path, options: dict[str, Any]) -> _More:
+    from opgrow.estimators.files import save
     from opgrow.export.c_fitting import export_c_into, parse_limits
 
     if "fit_into" not in options:
-        raise ValueError("--compiler measures for --fit-into, which is not given.")
+        raise ValueError("--compiler, --data and --target are for --fit-into, which is not given.")
     if "weights" in options or "arithmetic" in options:
         raise ValueError("--fit-into chooses --weights and --arithmetic itself.")
-    fitted = export_c_into(_subject(model), output, parse_limits(options.pop("fit_into")), **options)
-    return _More({"fitted": asdict(fitted)}, (str(fitted.check), f"chosen: {fitted}"))
+    limits = parse_limits(options.pop("fit_into"))
+    data, target = options.pop("data", None), options.pop("target", None)
+    if data is not None:
+        options["X"], options["y"] = _rows_to_fit(model, data, target)
+    elif target is not None:
+        raise ValueError("--target names a column of --data, which is not given.")
+    fitted = export_c_into(_subject(model), output, limits, **options)
+    lines = [str(fitted.check), f"chosen: {fitted}"]
+    more: dict[str, Any] = {"fitted": fitted.plain()}
+    if fitted.shrunk is not None:
+        smaller = output.with_name(f"{output.stem}-smaller.safetensors")
+        save(fitted.estimator, smaller, target=model.target)
+        more["smaller_model"] = str(smaller)
+        lines += [str(fitted.shrunk), f"the smaller network: {smaller}"]
+    smaller_one = None if fitted.shrunk is None else fitted.estimator
+    return _More(more, tuple(lines), smaller_one)
+
+
+def _rows_to_fit(model: ModelFile, data: Path, target: str | None) -> tuple[Any, Any]:
+    """The columns and the targets of a table, as the model's estimator was fitted on them."""
+    import numpy as np
+    from sklearn.base import is_classifier
+
+    if model.pipeline is not None:
+        raise ValueError("A smaller network cannot be fitted in place of one that is part of a pipeline.")
+    table = common.read_for(model, data, header=None, decimal=None)
+    name, values = common.target_column(table, target or model.target, repr(str(data)))
+    x = common.inputs(model, table, name)
+    if not isinstance(x, np.ndarray):  # without the target
+        x = x.select(model.estimator.feature_names_in_.tolist())
+    if is_classifier(model.estimator):
+        classes = model.estimator.classes_
+        values = classes[common.class_codes(values, classes, name)]
+    return x, values
 
 
 @dataclass(frozen=True)
@@ -269,15 +328,28 @@ _FORMATS = {
     Format.onnx: _Written(".onnx", ("float16", "input_type", *_MEASURING), _write_onnx),
     Format.c: _Written(
         ".c",
-        ("name", "weights", "arithmetic", "package", "fit_into", "compiler", "learn", *_MEASURING),
+        (
+            "name",
+            "weights",
+            "arithmetic",
+            "package",
+            "fit_into",
+            "compiler",
+            "learn",
+            "data",
+            "target",
+            *_MEASURING,
+        ),
         _write_c,
     ),
+    Format.wasm: _Written(".wasm", ("weights", "compiler", *_MEASURING), _write_wasm),
 }
 
 
 def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _More, as_json: bool) -> None:
     files = [path for path in output.rglob("*") if path.is_file()] if output.is_dir() else [output]
-    size, network = sum(path.stat().st_size for path in files), model.estimator.network_
+    estimator = model.estimator if more.estimator is None else more.estimator
+    size, network = sum(path.stat().st_size for path in files), estimator.network_
     if as_json:
         common.print_json(
             {
@@ -285,13 +357,13 @@ def _report(source: Path, model: ModelFile, to: Format, output: Path, more: _Mor
                 "format": to.value,
                 "output": str(output),
                 "bytes": size,
-                "estimator": type(model.estimator).__name__,
+                "estimator": type(estimator).__name__,
                 "topology": network.topology(),
                 "feature_names": common.feature_names(model),
                 **more.data,
             }
         )
     else:
-        text = f"{type(model.estimator).__name__} {network.topology()} written to {output} ({size:,} bytes)"
+        text = f"{type(estimator).__name__} {network.topology()} written to {output} ({size:,} bytes)"
         for line in (text, *more.lines):
             common.console().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -37,9 +37,9 @@ from .measuring import (
 from .program import Program, program_of
 from .windowed import expected_by, model_and_step, remarked
 
-__all__ = ["export_c"]
+__all__ = ["export_c", "exported_program"]
 
-WEIGHTS = ("float32", "int16", "int8")
+WEIGHTS = ("float32", "int16", "int8", "int4")
 ARITHMETICS = ("float", "integer")
 
 
@@ -78,11 +78,12 @@ def export_c(
     path : str or path-like
         The source file, which ends in ``.c``. Files that are there are replaced: both or, after an error,
         none.
-    weights : {"float32", "int16", "int8"}, default="float32"
-        How weights are stored. Integers have a unit for each neuron.
+    weights : {"float32", "int16", "int8", "int4"}, default="float32"
+        How weights are stored. Integers have a unit for each neuron; "int4" puts two weights in a byte, each
+        one of 16 levels.
     arithmetic : {"float", "integer"}, default="float"
         "integer" is for processors without floating point: inputs and scores are fixed-point numbers whose
-        formats stand in the header, and weights are int16 unless ``weights="int8"``.
+        formats stand in the header, and weights are int16 unless ``weights`` is "int8" or "int4".
     name : str, optional
         Prefix of all public names; by default the file's name without its ending.
     calibration : array-like of shape (n_samples, n_features), optional
@@ -132,14 +133,11 @@ def export_c(
     model, step = model_and_step(estimator, arithmetic)
     check_single_precision(check_exportable(model, form))
     start = None
-    if learn is not False:
+    if learn is False:
+        program = exported_program(estimator, weights, arithmetic, features)
+    else:
         check_learns(model, arithmetic, step is not None, MOST_BYTES if learn is True else learn)
         program, start = learning_program(model, weights, features)
-    else:
-        program = without_linear_features(program_of(model, features))
-        program = replace(program, window=None if step is None else step.form_)
-        if arithmetic == "float" and weights == "float32":
-            program = without_norms(program)
     expected = expected_by(model, step, calibration)
     if start is None:
         draft, check = _measured(program, weights, arithmetic, expected)
@@ -166,6 +164,16 @@ def export_c(
     else:
         _write_package(package, Path(path).expanduser(), _contents(draft, expected, prefix, source, header))
     return check
+
+
+def exported_program(
+    estimator: Any, weights: str, arithmetic: str, features: Sequence[str] | None = None
+) -> Program:
+    """What C computes of what can be exported, before weights are rounded."""
+    model, step = model_and_step(estimator, arithmetic)
+    program = without_linear_features(program_of(model, features))
+    program = replace(program, window=None if step is None else step.form_)
+    return without_norms(program) if (arithmetic, weights) == ("float", "float32") else program
 
 
 #: Rows that the program of a package predicts, fewer where windows are long.
@@ -233,8 +241,8 @@ def _stored(weights: str, arithmetic: str) -> str:
 
 
 def _remedy(weights: str, arithmetic: str) -> str:
-    if weights == "int8":
-        return "use weights='int16'"
+    if weights in ("int8", "int4"):
+        return f"use weights='{'int16' if weights == 'int8' else 'int8'}'"
     if arithmetic == "integer":
         return "use arithmetic='float'"
     return "use weights='float32'" if weights == "int16" else "export to ONNX"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..operators.kinds import stated
+from .c_storage import STORAGES
 from .program import LINEAR, Program, Step
 from .ranges import NARROW, find_ranges
 
@@ -143,9 +144,8 @@ def _filled(head: Step, weights: str) -> Step:
     """
     if head.operators != LINEAR:
         return head
-    limit = np.iinfo(weights).max
-    largest = np.abs(head.weight).max(axis=1)
-    mantissa = np.frexp(np.where(largest > 0, limit / np.where(largest > 0, largest, 1), 1))[0]
+    unit = STORAGES[weights].units(head.weight)
+    mantissa = np.frexp(np.where(unit > 0, 1 / np.where(unit > 0, unit, 1), 1))[0]
     factor = 2 * mantissa  # from 1 up to 2
     scale = np.ones(head.n_neurons) if head.scale is None else head.scale
     return replace(
@@ -225,13 +225,11 @@ def _fixed_step(
     after = activation.result_bits(pooled_bits)
     if step.unit:  # pooled values are kept in 16 bits, and then have 15 fractional ones
         pooled_bits, after = _fitting(ranges["pooled"], 15, 24), activation.result_bits(15)
-    limit = np.iinfo(weights).max
-    bits, values = [], []
+    stored, bits, values = STORAGES[weights], [], []
     for row in step.weight:
-        largest = float(np.abs(row).max())
-        fraction = min(30, math.floor(math.log2(limit / largest))) if largest > 0 else 0
+        fraction = stored.fraction(row)
         bits.append(_byte(fraction))
-        values.append(np.rint(np.ldexp(row, fraction)).clip(-limit, limit).astype(weights))
+        values.append(stored.rounded(np.ldexp(row, fraction)))
     neurons = [
         _neuron(step, j, pooled_bits, after, out_bits, weight_bits) for j, weight_bits in enumerate(bits)
     ]

@@ -198,7 +198,7 @@ def _pool(operators: OperatorSet) -> str:
     body = with_terms(_SUM_OF_PAIRS if _fits_in_pairs(operators) else pool.c, term).replace("BITS", bits)
     formats += ", int pair_bits" if _multiplies_pairs(pool) else ""
     return (
-        f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, const weight_t *w, int n, "
+        f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, weights_t w, int n, "
         f"int w_bits,\n    {formats})\n{{\n{body}}}\n"
     )
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..operators.kinds import stated
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
 from .c_fixed_operators import ROOT_SLOPE, ROOT_START, fixed_operators, pooled_call
-from .c_platform import INLINE, flash_macros, size_checks
+from .c_platform import INLINE, size_checks
 from .c_scores import ScoreText, public_functions
+from .c_weights import described, types_of, weight_tables, weights_bytes
 from .program import Step
 
 __all__ = ["facts", "fixed_source"]
 
 _STRUCTURES = """\
-typedef {weight} weight_t;
-
 /* Sizes of a block of neurons, and the fractional bits of its numbers. */
 struct block {{
     int16_t n_inputs, n_neurons;
@@ -56,9 +57,9 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
     parts = [
         f'#include "{header}"\n\n#include <stdint.h>\n',
         INLINE,
-        flash_macros(f"{fixed.weights}_t", [("TABLE_AT", "uint16_t")], structures=True),
-        size_checks([f"{fixed.weights}_t", "int16_t", "int32_t"]),
-        _STRUCTURES.format(weight=f"{fixed.weights}_t", bounded=in_bounds),
+        size_checks(["int16_t", "int32_t", *types_of(fixed.weights)]),
+        weight_tables(fixed.weights, _weights(fixed), [("TABLE_AT", "uint16_t")], structures=True),
+        _STRUCTURES.format(bounded=in_bounds),
         operators,
         *units,
         *functions,
@@ -80,13 +81,13 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
 def facts(fixed: FixedProgram) -> list[str]:
     """Lines about the arithmetic and its costs."""
     program = fixed.program
-    constants = 8 * program.n_inputs
-    for step in fixed.steps:
-        constants += step.weight.nbytes + 16 + 12 * step.step.n_neurons
+    constants = 8 * program.n_inputs + weights_bytes(fixed.weights, [s.weight.size for s in fixed.steps])
+    constants += sum(16 + 12 * step.step.n_neurons for step in fixed.steps)
     arrays = 2 * sum(buffers(program, True).values()) + 4 * program.n_outputs * (program.classes is not None)
     return [
-        f"Arithmetic: integers alone, weights stored as {fixed.weights}. The formats were found from "
-        "calibration rows; what exceeds them saturates. The header tells the formats of inputs and scores.",
+        f"Arithmetic: integers alone, weights stored as {described(fixed.weights)}. The formats were found "
+        "from calibration rows, and what exceeds them saturates. The header tells the formats of inputs and "
+        "scores.",
         f"Constants: {constants} bytes, on AVR in flash, without the tables of functions, which take 132 "
         f"bytes each. No static RAM. Stack: {arrays} bytes of arrays; with frames of calls at most "
         f"{arrays + (CALL_DEPTH + 3) * FRAME_BYTES} bytes on AVR, Cortex-M and RISC-V.",
@@ -106,7 +107,7 @@ def _function_name(step: Step, head: bool) -> str:
 
 _STEP = """\
 static void {function}(const struct block *block, const int16_t *x,
-    const weight_t *w, const struct neuron *neurons, {kind} *out)
+    weights_t w, const struct neuron *neurons, {kind} *out)
 {{
     struct block b;
     COPY(b, block);
@@ -123,7 +124,7 @@ static void {function}(const struct block *block, const int16_t *x,
 """
 _UNIT = """\
 static void {function}(const struct block *block, const int16_t *x,
-    const weight_t *w, const struct neuron *neurons, int16_t *out)
+    weights_t w, const struct neuron *neurons, int16_t *out)
 {{
     struct block b;
     uint64_t squares = 0;
@@ -212,8 +213,11 @@ def _step_function(step: Step, head: bool) -> str:
 
 
 def _places(fixed: FixedProgram) -> list[tuple[str, FixedStep]]:
-    named = [(f"{i}_{j}", step) for i, layer in enumerate(fixed.layers, 1) for j, step in enumerate(layer, 1)]
-    return [*named, ("head", fixed.head)]
+    return [(place, step) for (place, _), step in zip(fixed.program.places, fixed.steps, strict=True)]
+
+
+def _weights(fixed: FixedProgram) -> dict[str, list[np.ndarray]]:
+    return {place: [*step.weight] for place, step in _places(fixed)}
 
 
 def _arrays(fixed: FixedProgram) -> list[str]:
@@ -224,7 +228,6 @@ def _arrays(fixed: FixedProgram) -> list[str]:
         parts.append(
             f"static const struct block block_{place} IN_FLASH = {{{', '.join(map(str, shape + bits))}}};\n"
         )
-        parts.append(text.array(f"weight_t weights_{place}[{step.weight.size}] IN_FLASH", step.weight))
         parts.append(
             text.table(f"struct neuron neurons_{place}[{step.step.n_neurons}] IN_FLASH", step.neurons)
         )

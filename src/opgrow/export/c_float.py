@@ -15,11 +15,12 @@ from . import c_text as text
 from .buffers import FRAME_BYTES, stack_bytes
 from .c_filling import filling_functions, sample_type
 from .c_float_outputs import outputs_function, outputs_of_features
-from .c_float_steps import WEIGHTS, step_arrays, step_function
+from .c_float_steps import step_constants, step_function, step_weights
 from .c_learning import learning_functions
 from .c_operators import GROUP, LANES, called_functions, needs_math, operator_functions, pool_function
-from .c_platform import flash_macros, size_checks
+from .c_platform import size_checks
 from .c_scores import ScoreText, public_functions
+from .c_weights import described, types_of, weight_tables, weights_bytes
 from .c_window import constant_bytes, window_arrays, window_functions
 from .learning import StartingHead
 from .program import Program
@@ -44,7 +45,7 @@ def float_source(
         *(step_function(step, scaled) for step in kinds.values()),
         *_inputs(program),
         *_limits(program),
-        *step_arrays(program, weights),
+        *step_constants(program, weights),
         (outputs_function if learning is None else outputs_of_features)(program, scaled),
         *_window(program, name),
         _public_functions(program, name),
@@ -55,9 +56,8 @@ def float_source(
         f'#include "{header}"\n\n{headers}#include <stdint.h>\n',
         _MACROS.format(lanes=LANES),
         _GROUPS.format(group=GROUP) if scaled else "",
-        flash_macros(WEIGHTS[weights][0], [("FLOAT_AT", "float")]),
-        size_checks(["float", WEIGHTS[weights][0]]),
-        f"typedef {WEIGHTS[weights][0]} weight_t;\n",
+        size_checks(["float", *types_of(weights)]),
+        weight_tables(weights, step_weights(program, weights), [("FLOAT_AT", "float")]),
         called_functions("\n".join(functions)),
         *functions,
     ]
@@ -109,12 +109,17 @@ def facts(program: Program, weights: str, learning: StartingHead | None = None) 
     constants += 8 * program.n_outputs * (program.output_low is not None)
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
-        constants += step.weight.size * WEIGHTS[weights][1] + step.n_neurons * neuron
+        constants += step.n_neurons * neuron
+    constants += weights_bytes(weights, [step.weight.size for step in program.steps])
     arrays, stack = stack_bytes(program)
     if learning is not None:
         constants += learning.n_bytes
         arrays, stack = arrays + 4 * learning.n_features, stack + 4 * learning.n_features + FRAME_BYTES
-    stored = "" if weights == "float32" else f", weights stored as {weights} with a unit for each neuron"
+    stored = (
+        ""
+        if weights == "float32"
+        else f", weights stored as {described(weights)} with a unit for each neuron"
+    )
     own = max(ERRORS.values())
     library = ", link with -lm" if needs_math(step.operators for step in program.steps) else ""
     return [

@@ -39,7 +39,7 @@ def outputs_of_features(program: Program, scaled: bool) -> str:
 
 
 def _layers(program: Program, scaled: bool, unknown: list[str]) -> tuple[list[str], str]:
-    """Statements that compute all layers, or do something else where an input is NaN; where the head reads."""
+    """Statements that compute all layers, with what is done where an input is NaN; where the head reads."""
     lines = [f"float {key}[{size}];" for key, size in buffers(program, program.changes_input).items()]
     source = "x"
     if program.head_sees_input or program.changes_input:

@@ -11,30 +11,32 @@ import numpy as np
 
 from . import c_text as text
 from .c_operators import LANES, activated, is_linear
+from .c_storage import STORAGES
 from .program import Program, Step
 
-__all__ = ["WEIGHTS", "call", "constant_names", "quantized", "step_arrays", "step_function"]
-
-#: C type and bytes of a weight.
-WEIGHTS = {"float32": ("float", 4), "int16": ("int16_t", 2), "int8": ("int8_t", 1)}
+__all__ = ["call", "constant_names", "quantized", "step_constants", "step_function", "step_weights"]
 
 
-def step_arrays(program: Program, weights: str) -> list[str]:
-    """Tables of the weights and constants of all steps."""
-    named = [
-        (f"{i}_{j}", step) for i, layer in enumerate(program.layers, 1) for j, step in enumerate(layer, 1)
-    ]
-    parts = []
-    for place, step in [*named, ("head", program.head)]:
-        values: np.ndarray = step.weight.astype(np.float32)
-        columns = []
-        if weights != "float32":
-            values, unit = quantized(step.weight, weights)
-            columns.append(unit)
-        columns += [c for c in (step.bias, step.scale, step.shift) if c is not None]
+def step_weights(program: Program, weights: str) -> dict[str, list[np.ndarray]]:
+    """The weights of each step as they are stored, in the order of the tiles."""
+    tables = {}
+    for place, step in program.places:
+        values = (
+            step.weight.astype(np.float32) if weights == "float32" else quantized(step.weight, weights)[0]
+        )
         tiles = [values[j : j + LANES].T for j in range(0, step.n_neurons, LANES)]
-        rows = [row for tile in tiles for row in tile] if step.n_inputs < 16 else [t.ravel() for t in tiles]
-        parts.append(text.array(f"weight_t weights_{place}[{values.size}] IN_FLASH", rows))
+        tables[place] = (
+            [row for tile in tiles for row in tile] if step.n_inputs < 16 else [t.ravel() for t in tiles]
+        )
+    return tables
+
+
+def step_constants(program: Program, weights: str) -> list[str]:
+    """Tables of the constants of all steps."""
+    parts = []
+    for place, step in program.places:
+        columns = [quantized(step.weight, weights)[1]] if weights != "float32" else []
+        columns += [c for c in (step.bias, step.scale, step.shift) if c is not None]
         if columns:
             table = np.stack(columns).astype(np.float32)
             rows = [table[:, j : j + LANES].ravel() for j in range(0, step.n_neurons, LANES)]
@@ -43,11 +45,11 @@ def step_arrays(program: Program, weights: str) -> list[str]:
 
 
 def quantized(weight: np.ndarray, weights: str) -> tuple[np.ndarray, np.ndarray]:
-    """Integers (n_neurons, n_inputs) and each neuron's unit: the largest weight takes the whole range."""
-    limit = np.iinfo(weights).max
-    unit = np.abs(weight).max(axis=1) / limit
+    """Integers (n_neurons, n_inputs) and each neuron's unit."""
+    stored = STORAGES[weights]
+    unit = stored.units(weight)
     unit = np.where(unit < np.finfo(np.float32).tiny, 1.0, unit).astype(np.float32).astype(np.float64)
-    return np.rint(weight / unit[:, None]).clip(-limit, limit).astype(weights), unit
+    return stored.rounded(weight / unit[:, None]), unit
 
 
 def constant_names(step: Step, scaled: bool) -> list[str]:
@@ -78,7 +80,7 @@ def _function_name(step: Step) -> str:
 
 
 _TILE = """\
-static INLINE void {name}_tile(const float *x, int n, int lanes, const weight_t *w{table},
+static INLINE void {name}_tile(const float *x, int n, int lanes, weights_t w{table},
     float *restrict out)
 {{
     float z[LANES];
@@ -93,7 +95,7 @@ static INLINE void {name}_tile(const float *x, int n, int lanes, const weight_t 
 """
 _STEP = """\
 static void {name}(const float *x, int n_inputs, int n_neurons,
-    const weight_t *w{table}, float *out)
+    weights_t w{table}, float *out)
 {{
 {declarations}    int j;
     for (j = 0; j < n_neurons; j += LANES) {{

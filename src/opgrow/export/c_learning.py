@@ -30,15 +30,15 @@ def learning_declarations(program: Program, name: str, start: StartingHead) -> s
     state, row = f"const {name}_state *state", f"const float x[{upper}_N_INPUTS]"
     predict = f"int {name}_predict_with({state}, {row});\n" if program.classes is not None else ""
     return (
-        f"/* A head that learns on: {start.n_bytes} bytes, which the caller owns, and may copy and keep. What calls\n"
-        f" * take of the stack is at most {stack} bytes. */\n"
+        f"/* A head that learns on: {start.n_bytes} bytes, which the caller owns, and may copy and keep.\n"
+        f" * Calls take at most {stack} bytes of the stack. */\n"
         f"#define {upper}_STATE_BYTES {start.n_bytes}\n"
         f"typedef struct {{\n{members}}} {name}_state;\n"
         f"typedef char {name}_state_has_{start.n_bytes}_bytes"
         f"[sizeof({name}_state) == {upper}_STATE_BYTES ? 1 : -1];\n\n"
         f"/* The head that the model has; call it first. */\nvoid {name}_start({name}_state *state);\n\n"
-        f"/* Learn from a row and {words}. Returns 1, or 0 where an input is NaN or infinite or the target is\n"
-        f" * none: then the state stays as it is. */\n"
+        f"/* Learn from a row and {words}. Returns 1, or 0 for a row that the model would refuse,\n"
+        " * such as one with a NaN: then the state stays as it is. */\n"
         f"int {name}_learn({name}_state *state, {row}, {target});\n\n"
         f"/* As the functions without a state, with the head of the state. */\n{predict}"
         f"void {name}_scores_with({state}, {row},\n    float out[{upper}_N_OUTPUTS]);\n"
@@ -52,7 +52,7 @@ def learning_functions(program: Program, name: str, start: StartingHead) -> str:
     copies = "".join(
         f"    copied(state->{key}, start_of_{key}, {len(array)});\n" for key, array in start.members.items()
     )
-    names = {"name": name, "upper": upper, "p": p, "n": n, "n_inputs": program.n_inputs}
+    names: dict[str, str | int] = {"name": name, "upper": upper, "p": p, "n": n, "n_inputs": program.n_inputs}
     numbers = {"forgetting": text.floating(start.forgetting), "penalty": text.floating(start.penalty)}
     parts = [
         _FORGETTING.format(**names, **numbers),
@@ -69,7 +69,7 @@ def learning_functions(program: Program, name: str, start: StartingHead) -> str:
 
 
 _FORGETTING = """\
-/* By how much a row counts less with each row after it; compile with -D{upper}_FORGETTING=0.999f or the like. */
+/* By how much a row counts less with each row after it; -D{upper}_FORGETTING=0.999f changes it. */
 #ifndef {upper}_FORGETTING
 #define {upper}_FORGETTING {forgetting}
 #endif
@@ -87,8 +87,8 @@ void {name}_start({name}_state *state)
 {copies}}}
 """
 _ROTATED = """\
-/* Rotates a row of a weight into the factor, from a column on, without square roots (Gentleman 1973); what is left of
- * the row takes its place. Returns the weight that is left after the first column. */
+/* Rotates a row of a weight into some columns of the factor, without square roots (Gentleman 1973). What is
+ * left of the row takes its place; returns the weight that is left. */
 static float rotated({name}_state *state, float *x, float *y, int first, int end, float weight)
 {{
     float *r = state->factor + first * {p} - first * (first - 1) / 2;
@@ -114,8 +114,8 @@ static float rotated({name}_state *state, float *x, float *y, int first, int end
 }}
 """
 _PENALISED = """\
-/* Brings the penalties that are farthest from their share of the variance that a feature has now to it. With
- * forgetting they fade like rows, so it is done to as many of them as lose a tenth, and they begin above their share. */
+/* Brings the penalties of features to their share of the variance that these have now, the farthest first.
+ * With forgetting they fade like rows: then more of them are brought, and a little above their share. */
 static void penalised({name}_state *state, float *x, float *y)
 {{
     const float fading = {p}.0f * (1.0f - {upper}_FORGETTING);

@@ -90,7 +90,7 @@ def pool_function(operators: OperatorSet, scaled: bool) -> str:
     term = f"psi_{nodal}(x[{{i}}], {weight})"
     head = (
         f"static INLINE void {nodal}_{operators.pool}(const float *x, int n, int lanes,\n"
-        f"    const weight_t *w{unit}, float *total)\n{{\n"
+        f"    weights_t w{unit}, float *total)\n{{\n"
     )
     if pool.window is not None:
         return head + _windowed(pool.window, term, scaled) + "}\n"
@@ -100,7 +100,7 @@ def pool_function(operators: OperatorSet, scaled: bool) -> str:
     term = term.replace("unit + k", "unit").replace("{at}", "lanes * ({i})")
     body = with_terms(stated(pool.c), term)
     return (
-        f"static float {one}(const float *x, int n, int lanes, const weight_t *w{unit})\n{{\n{body}}}\n\n"
+        f"static float {one}(const float *x, int n, int lanes, weights_t w{unit})\n{{\n{body}}}\n\n"
         f"{head}    for (int k = 0; k < lanes; k++) {{\n"
         f"        total[k] = {one}(x, n, lanes, w + k{given});\n    }}\n}}\n"
     )
@@ -128,7 +128,13 @@ def _loops(start: list[str], first: int, group: list[str], one: list[str], scale
         *_lanes(group, 1),
         "}",
     ]
-    rest = ["for (; i < n; i++, w += lanes) {", *_lanes(one, 1), "}"]
+    # How many are left is said in a way that compilers see to be less than a group.
+    left = f"n - {first}" if first else "n"
+    rest = [
+        f"for (int rest = ({left}) & {GROUP - 1}; rest > 0; rest--, i++, w += lanes) {{".replace("(n)", "n"),
+        *_lanes(one, 1),
+        "}",
+    ]
     advance = [f"w += {first} * lanes;".replace("1 * ", "")] if first else []
     before = "".join(f"    {line}\n" for line in [f"int i = {first};", *_lanes(start, 0), *advance])
     return before, "".join(f"    {line}\n" for line in [*groups, *rest])

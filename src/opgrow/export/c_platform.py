@@ -27,12 +27,12 @@ _READ = {
 _BYTES = {"float": 4, "int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
 
 
-def flash_macros(weight: str, others: Sequence[tuple[str, str]], structures: bool = False) -> str:
+def flash_macros(readers: Sequence[tuple[str, str]], structures: bool = False) -> str:
     """``IN_FLASH`` for tables and macros that read them: on AVR they stay in flash.
 
-    ``WEIGHT_AT`` and ``others``, pairs of a name and a type, read numbers, and ``COPY`` a structure.
+    ``readers``, pairs of a name and a type, read numbers, and ``COPY`` a structure.
     """
-    macros = dict([*others, ("WEIGHT_AT", weight)])
+    macros = dict(readers)
     avr = "".join(f"#define {name}(place) {_READ[kind]}\n" for name, kind in macros.items())
     plain = "".join(f"#define {name}(place) (*(place))\n" for name in macros)
     if structures:

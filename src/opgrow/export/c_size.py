@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CompiledSize", "c_size", "find_compiler", "object_sizes", "run_tool"]
+__all__ = ["CompiledSize", "c_size", "find_compiler", "linked_size", "object_sizes", "run_tool"]
 
 _FUNCTION = re.compile(r"^\w[\w *]*?(\w+)\([^;{]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
@@ -72,9 +72,21 @@ def object_sizes(path: str | os.PathLike[str], compiler: str, flags: Sequence[st
         return _compiled(compiler, Path(folder) / "model.o", *flags, str(path))
 
 
+def linked_size(sources: Sequence[str | os.PathLike[str]], compiler: str, flags: Sequence[str] = ()) -> int:
+    """Bytes of code and constants of a program without what starts it, with what it needs of libraries."""
+    bare = ("-ffunction-sections", "-fdata-sections", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-e,main")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "program.elf"
+        return sum(_made(compiler, made, *flags, *bare, *map(str, sources), "-lm"))
+
+
 def _compiled(compiler: str, made: Path, *arguments: str) -> tuple[int, int]:
     """Make an object file; the bytes of its code and of its constants."""
-    run_tool(compiler, "-std=c99", "-Os", *arguments, "-c", "-o", str(made))
+    return _made(compiler, made, *arguments, "-c")
+
+
+def _made(compiler: str, made: Path, *arguments: str) -> tuple[int, int]:
+    run_tool(compiler, "-std=c99", "-Os", *arguments, "-o", str(made))
     listing = run_tool(_size_tool(compiler) or "size", "-A", str(made))
     sections = re.findall(r"^\.(text|rodata|data)\S*\s+(\d+)", listing, re.MULTILINE)
     code = sum(int(size) for name, size in sections if name == "text")

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .c_storage import STORAGES, Storage
 from .program import LINEAR, Program, Step
 from .ranges import usual_largest
 
@@ -60,23 +61,23 @@ def solved_heads(program: Program, seen: np.ndarray, outputs: np.ndarray, weight
         damped = np.maximum(values, 0) + penalty * unit
         solution = vectors @ (projected / damped[:, None])
         if weights != "float32":
-            solution = _rounded(solution, (vectors / damped) @ vectors.T, np.iinfo(weights).max)
+            solution = _rounded(solution, (vectors / damped) @ vectors.T, STORAGES[weights])
         yield replace(head, weight=solution.T, bias=mean - centre @ solution)
 
 
-def _rounded(solution: np.ndarray, inverse: np.ndarray, limit: int) -> np.ndarray:
+def _rounded(solution: np.ndarray, inverse: np.ndarray, stored: Storage) -> np.ndarray:
     """Weights (n_features, n_outputs) rounded one after the other, each error made good by those that follow.
 
     ``inverse`` is that of the features' second moments: features that say nearly the same can stand in for
     each other (optimal brain surgeon, Hassibi and Stork 1993).
     """
-    unit = np.maximum(np.abs(solution).max(axis=0), np.finfo(float).tiny) / limit
+    unit = np.maximum(stored.units(solution.T), np.finfo(float).tiny)
     try:
         factor = np.linalg.cholesky((inverse + inverse.T) / 2).T
     except np.linalg.LinAlgError:  # too close to singular to tell features apart
-        return np.rint(solution / unit) * unit
+        return stored.rounded(solution / unit) * unit
     rest, rounded = solution.copy(), np.empty_like(solution)
     for i in range(len(rest)):
-        rounded[i] = np.rint(rest[i] / unit).clip(-limit, limit) * unit
+        rounded[i] = stored.rounded(rest[i] / unit) * unit
         rest[i + 1 :] -= np.outer(factor[i, i + 1 :], (rest[i] - rounded[i]) / factor[i, i])
     return rounded

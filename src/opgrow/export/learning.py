@@ -79,7 +79,7 @@ class StartingHead:
 
     @property
     def n_features(self) -> int:
-        return len(self.spread)
+        return len(self.ridge)
 
     @property
     def members(self) -> dict[str, np.ndarray]:
@@ -102,15 +102,15 @@ class StartingHead:
 
     def outputs(self, seen: np.ndarray) -> np.ndarray:
         """What a program says at first of features (n, p), in single precision."""
-        p, at = self.n_features, 0
+        p, at = len(self.spread), 0
         members = self.members
         factor, target = members["factor"], members["target"].reshape(self.target.shape)
         rest = np.concatenate([np.ones((len(seen), 1)), seen], axis=1).astype(np.float32)
-        out = np.zeros((len(seen), target.shape[1]), np.float32)
+        out = np.zeros((len(seen), self.target.shape[1]), np.float32)
         for i in range(p + 1):
             row = factor[at : at + p - i]
             out += rest[:, i : i + 1] * target[i]
-            rest[:, i + 1 :] -= rest[:, i : i + 1] * row
+            rest[:, i + 1 :] -= rest[:, i : i + 1] * row[None]
             at += p - i
         if self.shift is None or self.low is None or self.high is None:
             return out
@@ -142,8 +142,8 @@ def check_learns(model: Any, arithmetic: str, windows: bool, most_bytes: int) ->
     size = state_bytes(p, n, hasattr(model, "classes_"))
     if size > most_bytes:
         raise ValueError(
-            f"The state of a head of {p} features and {n} outputs takes {size} bytes, and at most {most_bytes} "
-            f"are allowed: fit a network with fewer neurons, or pass learn={size}."
+            f"The state of a head of {p} features and {n} outputs takes {size} bytes, and at most "
+            f"{most_bytes} are allowed: fit a network with fewer neurons, or pass learn={size}."
         )
 
 

@@ -1,4 +1,4 @@
-"""A C program with a head that learns on, before it is written: its features, its start, and both measured."""
+"""A C program with a head that learns on, before it is written: its features and its start, measured."""
 
 from __future__ import annotations
 

@@ -145,6 +145,12 @@ class Program:
         return [*(step for layer in self.layers for step in layer), self.head]
 
     @property
+    def places(self) -> list[tuple[str, Step]]:
+        """All steps, each with what its tables are called by."""
+        hidden = [(f"{i}_{j}", s) for i, layer in enumerate(self.layers, 1) for j, s in enumerate(layer, 1)]
+        return [*hidden, ("head", self.head)]
+
+    @property
     def widths(self) -> list[int]:
         """Neurons of each layer, without the head."""
         return [sum(step.n_neurons for step in layer) for layer in self.layers]
