@@ -13,11 +13,13 @@ from sklearn.datasets import load_iris
 import opgrow
 from opgrow import export_c
 from opgrow.export.c import exported_program
+from opgrow.export.c_text import floating
 from opgrow.export.cycles import estimated_cycles
 from tests.chips import boards
 from tests.chips.boards import BOARDS
 from tests.chips.chips import outcomes, write_rows
 from tests.export.compiled import needs_compiler
+from tests.export.learner import Learner
 from tests.export.signals import pipeline, signals
 
 
@@ -64,6 +66,78 @@ def test_windows_of_signals_say_the_same_on_a_chip(key: str) -> None:
         said = re.search(r"at most (\d+) bytes of stack", (Path(folder) / "model.h").read_text())
     assert said is not None
     assert found.stack <= int(said[1])
+
+
+#: The model of a firmware: one that has learned a few rows when it is asked for the first prediction.
+_LEARNED_HEADER = """\
+#include "learner.h"
+#define MODEL_N_INPUTS LEARNER_N_INPUTS
+#define MODEL_N_OUTPUTS LEARNER_N_OUTPUTS
+int model_predict(const float x[MODEL_N_INPUTS]);
+void model_scores(const float x[MODEL_N_INPUTS], float out[MODEL_N_OUTPUTS]);
+"""
+_LEARNED = """\
+#include "model.h"
+
+static const float lessons[] = {{ {lessons} }};
+static const int labels[] = {{ {labels} }};
+
+static const learner_state *learned(void)
+{{
+    static learner_state state;
+    static int started;
+    if (!started) {{
+        started = 1;
+        learner_start(&state);
+        for (int i = 0; i < (int)(sizeof labels / sizeof *labels); i++) {{
+            learner_learn(&state, lessons + i * LEARNER_N_INPUTS, labels[i]);
+        }}
+    }}
+    return &state;
+}}
+
+int model_predict(const float x[MODEL_N_INPUTS])
+{{
+    return learner_predict_with(learned(), x);
+}}
+
+void model_scores(const float x[MODEL_N_INPUTS], float out[MODEL_N_OUTPUTS])
+{{
+    learner_scores_with(learned(), x, out);
+}}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("key", BOARDS)
+def test_what_a_chip_learns_is_what_this_machine_learns(key: str, tmp_path: Path) -> None:
+    lacks = boards.missing(BOARDS[key])
+    if lacks is not None:
+        pytest.skip(lacks)
+    x, y = load_iris(return_X_y=True)
+    rows, labels = np.float32(x[1::10]), y[1::10]
+    model = opgrow.HeMLRNClassifier(
+        preset=None, n_min=6, max_neurons=6, max_layers=1, forgetting=0.99, random_state=0
+    )
+    model.partial_fit(x[::2], y[::2])
+    (tmp_path / "here").mkdir()
+    here = Learner(model, tmp_path / "here", "-ffp-contract=off")
+    assert set(here.learn(rows, labels)) == {1}
+    shown = np.float32(x[::10])
+    export_c(model, tmp_path / "learner.c", learn=True)
+    (tmp_path / "model.h").write_text(_LEARNED_HEADER)
+    lessons = ", ".join(map(floating, rows.ravel()))
+    text = _LEARNED.format(lessons=lessons, labels=", ".join(map(str, labels)))
+    (tmp_path / "model.c").write_text(text)
+    write_rows(tmp_path / "rows.h", shown, 3, len(shown))
+    sources = [boards.FIRMWARE / "main.c", tmp_path / "model.c", tmp_path / "learner.c"]
+    done = boards.run(BOARDS[key], boards.build(BOARDS[key], tmp_path, sources, "learning"))
+    assert done.labels == here.predict(shown).tolist()
+    scores = np.array(done.scores, np.uint32).view(np.float32)
+    assert np.abs(scores - here.scores(shown)).max() < 1e-5
+    said = re.search(r"at most (\d+) bytes of the stack", (tmp_path / "learner.h").read_text())
+    assert said is not None
+    assert done.stack <= int(said[1]) + 2 * 64  # and the frames of these functions
 
 
 def test_rows_are_written_as_numbers_of_c(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from .c_table import table_text
 from .c_window import window_lines
 from .checks import check_exportable, check_single_precision
 from .folding import without_linear_features, without_norms
-from .learning import MOST_BYTES, check_learns
+from .learning import check_learns
 from .learning_draft import learning_program, measured_start
 from .measuring import (
     MIN_AGREEMENT,
@@ -136,7 +136,7 @@ def export_c(
     if learn is False:
         program = exported_program(estimator, weights, arithmetic, features)
     else:
-        check_learns(model, arithmetic, step is not None, MOST_BYTES if learn is True else learn)
+        check_learns(model, arithmetic, step is not None, learn)
         program, start = learning_program(model, weights, features)
     expected = expected_by(model, step, calibration)
     if start is None:

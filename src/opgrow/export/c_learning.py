@@ -119,7 +119,7 @@ _PENALISED = """\
 static void penalised({name}_state *state, float *x, float *y)
 {{
     const float fading = {p}.0f * (1.0f - {upper}_FORGETTING);
-    const int turns = 1 + (int)(10.0f * fading);
+    const int turns = 1 + (int)(20.0f * fading);
     const float unit = {penalty} * (1.0f + 0.5f * fading / (float)turns);
     for (int turn = 0; turn < turns; turn++) {{
         int first = 0;

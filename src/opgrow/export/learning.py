@@ -125,8 +125,14 @@ def state_bytes(n_features: int, n_outputs: int, classification: bool) -> int:
     return 4 * numbers
 
 
-def check_learns(model: Any, arithmetic: str, windows: bool, most_bytes: int) -> None:
+def check_learns(model: Any, arithmetic: str, windows: bool, learn: bool | int) -> None:
     """Refuse, in one sentence, what cannot go on learning on a device."""
+    if not isinstance(learn, int) or learn < 1:
+        raise ValueError(
+            "learn must be True, False or the bytes that the state may take, of which True allows "
+            f"{MOST_BYTES}, got {learn!r}."
+        )
+    most_bytes = MOST_BYTES if learn is True else learn
     if arithmetic != "float":
         raise ValueError(f"learn needs arithmetic='float', got {arithmetic!r}.")
     if windows:
