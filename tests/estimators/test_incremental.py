@@ -318,3 +318,15 @@ def test_first_calls_that_are_refused(options, message, iris):
     with pytest.raises(ValueError, match=message):
         model.partial_fit(x, options.get("labels", y), classes=options.get("classes"))
     assert not hasattr(model, "network_")
+
+
+def test_a_copy_with_sums_goes_on_as_the_model_would(iris):
+    x, y = iris
+    clf = small(BLSClassifier).fit(x[:100], y[:100])
+    copy = clf.with_sums()
+    assert clf.running_ is None
+    assert copy.running_ is not None
+    assert copy.network_.digest() != clf.network_.digest()
+    clf.partial_fit(x[100:], y[100:])
+    assert copy.partial_fit(x[100:], y[100:]).network_.digest() == clf.network_.digest()
+    assert clf.with_sums().network_.digest() == clf.network_.digest()

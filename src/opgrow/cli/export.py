@@ -177,6 +177,8 @@ def _learning(learn: bool, state_bytes: int | None) -> bool | int | None:
     """What an export takes for both options; None for neither."""
     if not learn and state_bytes is not None:
         raise ValueError("--state-bytes is for --learn, which is not given.")
+    if state_bytes is not None and state_bytes < 1:
+        raise ValueError(f"--state-bytes must be at least 1, got {state_bytes}.")
     return (state_bytes or True) if learn else None
 
 

@@ -134,7 +134,7 @@ def check_learns(model: Any, arithmetic: str, windows: bool, learn: bool | int) 
         )
     most_bytes = MOST_BYTES if learn is True else learn
     if arithmetic != "float":
-        raise ValueError(f"learn needs arithmetic='float', got {arithmetic!r}.")
+        raise ValueError(f"learn needs arithmetic='float', got '{arithmetic}'.")
     if windows:
         raise ValueError("learn takes rows of features, and a pipeline of WindowFeatures takes windows.")
     if isinstance(model.network_.head, Block):
