@@ -115,6 +115,16 @@ def test_several_targets_of_any_size(tmp_path: Path) -> None:
     assert (np.abs(learner.scores(x[300:]) - wanted).max(axis=0) < 2 * TOLERANCE * y.std(axis=0)).all()
 
 
+def test_outputs_have_no_limits_where_the_network_has_none(tmp_path: Path) -> None:
+    """As in networks from older model files."""
+    model, x, y = taught("regressor")
+    model.network_.output_low = model.network_.output_high = None
+    learner = Learner(model, tmp_path)
+    learner.learn(x[150:300], 3 * y[150:300])
+    model.partial_fit(x[150:300], 3 * y[150:300])
+    assert_says_the_same(learner, model, x[300:], 3 * y.std())
+
+
 @pytest.mark.parametrize("key", ["compact", "regressor"])
 def test_rows_that_the_model_would_refuse_leave_the_state_as_it_was(key: str, tmp_path: Path) -> None:
     model, x, y = taught(key)

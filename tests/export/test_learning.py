@@ -59,6 +59,17 @@ def test_its_outputs_are_those_of_the_network(name: str) -> None:
     np.testing.assert_allclose(start.outputs(seen), wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
 
 
+def test_limits_of_predictions_are_those_of_the_network() -> None:
+    """After fit, the state knows what the network says of a sample; what limits the network is wider."""
+    x, y = load_diabetes(return_X_y=True)
+    model = opgrow.HeMLGOPRegressor(preset="compact", random_state=0).fit(x, y)
+    _, start = learning_program(model, "float32", None)
+    reach = start.margin * (start.high - start.low)
+    network = model.with_sums().network_
+    np.testing.assert_allclose(start.low - reach, network.output_low, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(start.high + reach, network.output_high, rtol=1e-6)
+
+
 def refusal(model: Any, tmp_path: Any, **options: Any) -> str:
     with pytest.raises(ValueError, match=".") as error:
         export_c(model, tmp_path / "model.c", **{"learn": True, **options})

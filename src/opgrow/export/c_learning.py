@@ -62,7 +62,7 @@ def learning_functions(program: Program, name: str, start: StartingHead) -> str:
         _ROTATED.format(**names),
         _PENALISED.format(**names, **numbers, slight=_SLIGHT),
         _learn(program, start, names),
-        _outputs_with(program, start, names),
+        _outputs_with(start, names),
         _public(program, names),
     ]
     return "\n".join(parts)
@@ -205,8 +205,7 @@ _REFUSED_VALUE = """\
         }}
     }}
 """
-_GIVEN_VALUE = """\
-        y[j] = target[j] - FLOAT_AT(target_shift + j);
+_SEEN_VALUE = """\
         state->low[j] = target[j] < state->low[j] ? target[j] : state->low[j];
         state->high[j] = target[j] > state->high[j] ? target[j] : state->high[j];
 """
@@ -218,7 +217,8 @@ def _learn(program: Program, start: StartingHead, names: dict[str, str | int]) -
         given = f"        y[j] = j == target ? {text.floating(start.hot)} : 0.0f;\n"
     else:
         target, refused = f"const float target[{names['upper']}_N_OUTPUTS]", _REFUSED_VALUE
-        given = _GIVEN_VALUE
+        given = "        y[j] = target[j] - FLOAT_AT(target_shift + j);\n"
+        given += "" if start.low is None else _SEEN_VALUE
     return _LEARN.format(
         **names, target=target, refused=refused.format(**names), given=given, largest=_LARGEST
     )
@@ -244,20 +244,24 @@ static void outputs_with(const {name}_state *state, const float *x, float *out)
     }}
 {limited}}}
 """
+_SHIFTED = """\
+    for (int j = 0; j < {n}; j++) {{
+        out[j] += FLOAT_AT(target_shift + j);
+    }}
+"""
 _LIMITED = """\
     for (int j = 0; j < {n}; j++) {{
         const float reach = {margin} * (state->high[j] - state->low[j]);
         const float low = state->low[j] - reach, high = state->high[j] + reach;
-        out[j] += FLOAT_AT(target_shift + j);
         out[j] = out[j] < low ? low : out[j] > high ? high : out[j];
     }}
 """
 
 
-def _outputs_with(program: Program, start: StartingHead, names: dict[str, str | int]) -> str:
-    limited = ""
-    if program.classes is None:
-        limited = _LIMITED.format(**names, margin=text.floating(start.margin))
+def _outputs_with(start: StartingHead, names: dict[str, str | int]) -> str:
+    limited = "" if start.shift is None else _SHIFTED.format(**names)
+    if start.low is not None:
+        limited += _LIMITED.format(**names, margin=text.floating(start.margin))
     return _OUTPUTS_WITH.format(**names, limited=limited)
 
 

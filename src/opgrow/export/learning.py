@@ -26,6 +26,8 @@ __all__ = ["MOST_BYTES", "StartingHead", "check_learns", "folds", "starting_head
 
 #: Bytes of a state unless more are asked for.
 MOST_BYTES = 32_768
+#: Of the limits of targets, which are single precision.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Sums(Protocol):
@@ -56,7 +58,7 @@ class StartingHead:
     factor : (p (p + 1) / 2,) R above its diagonal, row by row; the first row are the means of the features
     target : (p + 1, C) T, for targets as the update takes them
     spread, ridge : (p,) centred sums of squares of the features, and the part of D R that is their penalty
-    low, high : (C,) the least and the largest target seen, or None for classes
+    low, high : (C,) the least and the largest target seen, or None where nothing limits outputs
     shift : (C,) what is subtracted from targets, or None for classes
     hot : what the target of a row's class is, and that of the others is 0
     penalty : the ridge, in units of the variance of a feature
@@ -112,10 +114,11 @@ class StartingHead:
             out += rest[:, i : i + 1] * target[i]
             rest[:, i + 1 :] -= rest[:, i : i + 1] * row[None]
             at += p - i
-        if self.shift is None or self.low is None or self.high is None:
+        out = out if self.shift is None else out + self.shift.astype(np.float32)
+        if self.low is None or self.high is None:
             return out
-        reach = np.float32(self.margin) * (self.high - self.low)
-        return (out + self.shift.astype(np.float32)).clip(self.low - reach, self.high + reach)
+        reach = self.margin * (self.high - self.low)
+        return out.clip(self.low - reach, self.high + reach)
 
 
 def state_bytes(n_features: int, n_outputs: int, classification: bool) -> int:
@@ -172,23 +175,39 @@ def starting_head(pupil: Any, network: Program, program: Program) -> StartingHea
     ridge = penalty * (sums.scale / scale) ** 2
     diagonal, triangle, target = _factored(gram + np.diag(ridge), cross)
     above = np.triu_indices(len(mean), 1)
-    classification = centre is None
-    least, most = Ranges(ranges.low, ranges.high, np.zeros(1), np.ones(1)).output_limits()
-    assert most > least
+    margin = _margin()
+    low, high = _seen_targets(learner.network_, ranges, margin)
     return StartingHead(
         weight=np.concatenate([[sums.weight], diagonal]),
         factor=np.concatenate([mean, triangle[above]]),
         target=np.concatenate([target_mean[None], target]),
         spread=np.diag(gram).copy(),
         ridge=ridge,
-        low=None if classification else ranges.target_low,
-        high=None if classification else ranges.target_high,
+        low=low,
+        high=high,
         shift=centre,
         hot=running.factor,
         penalty=penalty,
-        margin=-float(least[0]),
+        margin=margin,
         forgetting=float(learner.forgetting),
     )
+
+
+def _margin() -> float:
+    """Part of the targets' range by which predictions may exceed it."""
+    of_one = Ranges(np.zeros(1), np.ones(1), np.zeros(1), np.ones(1))
+    return float(of_one.output_limits()[1][0]) - 1
+
+
+def _seen_targets(
+    network: Network, ranges: Ranges, margin: float
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The least and the largest targets, such that the limits of the network follow from them."""
+    if network.output_low is None or network.output_high is None:
+        return None, None
+    low, high = (limit.clip(-_LARGEST, _LARGEST) for limit in (network.output_low, network.output_high))
+    beyond = margin / (1 + 2 * margin) * (high - low)
+    return np.minimum(low + beyond, ranges.target_low), np.maximum(high - beyond, ranges.target_high)
 
 
 def _target_form(learner: Pupil) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray | None]:
