@@ -115,18 +115,7 @@ class PublishingEstimator(PredictingEstimator[Settings]):
         calibration: ArrayLike | None = None,
         min_agreement: float = 0.99,
     ) -> ExportCheck:
-        """Write the fitted model as WebAssembly, with JavaScript; see `opgrow.export.export_wasm`.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The ``.wasm`` file; the JavaScript, an ES module, ends in ``.js``.
-        weights : {"float32", "int16", "int8", "int4"}, default="float32"
-        calibration : array-like of shape (n_samples, n_features), optional
-            Rows on which the program is compared with this model.
-        min_agreement : float, default=0.99
-            Below this agreement, nothing is written.
-        """
+        """Write the fitted model as WebAssembly; see `opgrow.export.export_wasm` for the parameters."""
         from ..export import export_wasm
 
         options: dict[str, Any] = {"calibration": calibration, "min_agreement": min_agreement}

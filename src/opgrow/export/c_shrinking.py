@@ -21,9 +21,8 @@ from ..rows.tables import Table
 
 __all__ = ["Shrinking", "Shrunk"]
 
-#: How much smaller each network is than the one before, and how many are tried.
-_STEP, _MOST_TRIES = 0.7, 14
-_HELD = 0.25
+#: How much smaller each network is than the one before, how many are tried, and the share of rows held out.
+_STEP, _MOST_TRIES, _HELD = 0.7, 14, 0.25
 
 
 @dataclass(frozen=True)

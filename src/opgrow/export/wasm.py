@@ -151,8 +151,8 @@ def export_wasm(
     >>> from sklearn.datasets import load_iris
     >>> from opgrow import HeMLRNClassifier
     >>> from opgrow.export import export_wasm
-    >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> export_wasm(model, "iris.wasm").agreement  # doctest: +SKIP
+    >>> model = HeMLRNClassifier(n_min=10, max_layers=1, random_state=0)
+    >>> export_wasm(model.fit(*load_iris(return_X_y=True)), "iris.wasm").agreement  # doctest: +SKIP
     1.0
     """
     module = Path(path).expanduser()

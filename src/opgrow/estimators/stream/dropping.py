@@ -28,7 +28,13 @@ _MOST_PARTS = 200
 
 @dataclass(frozen=True)
 class Dropped:
-    """What is left, with the head of all rows; ``n_neurons`` have gone."""
+    """What is left of a network.
+
+    Attributes
+    ----------
+    network, state : to go on with; the head is that of all rows
+    n_neurons : how many have gone
+    """
 
     network: Network
     state: Running

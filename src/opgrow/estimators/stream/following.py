@@ -45,21 +45,6 @@ _LARGEST_ERROR = 4.0
 _SINCE, _ENOUGH = 100, 50
 
 
-@dataclass(frozen=True)
-class Followed:
-    """What came of further rows.
-
-    Attributes
-    ----------
-    network, state : to go on with
-    steps : of growths
-    """
-
-    network: Network
-    state: Running
-    steps: list[GrowthStep] = field(default_factory=list)
-
-
 def detector_of(drift: object) -> Detector | None:
     """A detector before its first value, for a value of the parameter ``drift``."""
     if drift is None:
@@ -74,6 +59,21 @@ def detector_of(drift: object) -> Detector | None:
         wanted = "None, 'page_hinkley' or an object with update(x) and drift_detected"
         raise ValueError(f"drift must be {wanted}, got {drift!r}")
     return deepcopy(drift)
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What came of further rows.
+
+    Attributes
+    ----------
+    network, state : to go on with
+    steps : of growths
+    """
+
+    network: Network
+    state: Running
+    steps: list[GrowthStep] = field(default_factory=list)
 
 
 def follow(estimator: Any, network: Network, state: Running, rows: LearnedRows) -> Followed:

@@ -36,10 +36,9 @@ from .state import LearnedRows, Running
 
 __all__ = ["FEWEST_ROWS", "Grown", "grow_beside", "room_beside"]
 
-#: Rows that a further network needs to grow from.
-FEWEST_ROWS = 20
-#: How often a growth is repeated with a smaller bound, where both networks would be too large.
-_MOST_TRIALS = 4
+#: Rows that a further network needs to grow from, and how often a growth is repeated with a smaller bound,
+#: where both networks would be too large.
+FEWEST_ROWS, _MOST_TRIALS = 20, 4
 
 
 @dataclass(frozen=True)
