@@ -532,7 +532,7 @@ def test_the_papers_settings():
 def test_parameters_are_in_order_and_documented(cls):
     wanted = """
         n_min n_step max_neurons window_size block_threshold ridge mu admm_iterations feature_activation
-        criterion target validation_fraction standardize table forgetting buffer_rows warm_start
+        criterion target validation_fraction standardize table forgetting buffer_rows drift warm_start
         device n_jobs max_parameters max_seconds checkpoint_dir checkpoint_seconds callbacks verbose
         random_state
     """.split()  # noqa: SIM905

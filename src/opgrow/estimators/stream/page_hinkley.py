@@ -58,10 +58,10 @@ class PageHinkley:
 
     Examples
     --------
-    >>> from opgrow.estimators.stream.page_hinkley import PageHinkley
+    >>> from opgrow import PageHinkley
     >>> detector = PageHinkley()
     >>> for row in range(1000):
-    ...     detector.update(float(row % (10 if row < 600 else 2) == 0))
+    ...     _ = detector.update(float(row % (10 if row < 600 else 2) == 0))
     ...     if detector.drift_detected:
     ...         print(row, row - detector.n_since + 1)
     654 600
