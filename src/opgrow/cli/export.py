@@ -67,17 +67,6 @@ _FitInto = Annotated[
         "written. (c)"
     ),
 ]
-_Learn = Annotated[
-    bool,
-    typer.Option(
-        "--learn",
-        help="Add functions by which the program learns from further rows, as partial_fit does. (c)",
-    ),
-]
-_StateBytes = Annotated[
-    int | None,
-    typer.Option(help="Bytes that the state of --learn may take. Default: 32768. (c)"),
-]
 _Calibration = Annotated[
     Path | None,
     typer.Option(
@@ -119,8 +108,13 @@ def export(
             "WebAssembly. (c, wasm)"
         ),
     ] = None,
-    learn: _Learn = False,
-    state_bytes: _StateBytes = None,
+    learn: Annotated[
+        bool,
+        typer.Option("--learn", help="Add functions that learn from further rows, as partial_fit does. (c)"),
+    ] = False,
+    state_bytes: Annotated[
+        int | None, typer.Option(help="Bytes that the state of --learn may take. Default: 32768. (c)")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Table to fit a smaller network to where no variant fits: see --fit-into. (c)"),

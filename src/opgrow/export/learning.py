@@ -30,24 +30,6 @@ MOST_BYTES = 32_768
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-class Sums(Protocol):
-    """What an estimator holds of the rows that it has seen."""
-
-    sums: RunningRidge
-    ridge: float
-    factor: float
-    ranges: Ranges
-
-
-class Pupil(Protocol):
-    """An estimator that holds sums, and whose head is theirs."""
-
-    network_: Network
-    running_: Sums
-    loss_: str
-    forgetting: float
-
-
 @dataclass(frozen=True)
 class StartingHead:
     """What a state begins with, and constants of the update.
@@ -119,6 +101,24 @@ class StartingHead:
             return out
         reach = self.margin * (self.high - self.low)
         return out.clip(self.low - reach, self.high + reach)
+
+
+class Sums(Protocol):
+    """What an estimator holds of the rows that it has seen."""
+
+    sums: RunningRidge
+    ridge: float
+    factor: float
+    ranges: Ranges
+
+
+class Pupil(Protocol):
+    """An estimator that holds sums, and whose head is theirs."""
+
+    network_: Network
+    running_: Sums
+    loss_: str
+    forgetting: float
 
 
 def state_bytes(n_features: int, n_outputs: int, classification: bool) -> int:
