@@ -165,7 +165,8 @@ class DeviceMatrices:
         def sums(chunk: Chunk) -> np.ndarray:
             return score_sums(criterion, "mse", outputs(chunk), chunk)[:, 0].cpu().numpy()
 
-        value, loss, total, invalid = part.sum(sums, 1, features.shape[1])
+        # Numbers of Python, as on the host: what is decided by a score is kept as JSON.
+        value, loss, total, invalid = part.sum(sums, 1, features.shape[1]).tolist()
         return Score(np.nan if invalid else value / total, loss / total, CRITERIA[criterion])
 
     def constant(self, array: np.ndarray) -> Tensor:

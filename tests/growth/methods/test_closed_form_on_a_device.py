@@ -89,6 +89,7 @@ def assert_same(method, settings, data):
         grow(method, settings, data, backend) for backend in (NativeEngine(), CudaEngine(DEVICE))
     )
     assert other.describe() == network.describe()
+    assert {type(value) for s in actual.steps for value in (s.accepted, s.score.value)} == {bool, float}
     assert [(s.kind, s.layer, s.block, s.accepted) for s in actual.steps] == [
         (s.kind, s.layer, s.block, s.accepted) for s in growth.steps
     ]
