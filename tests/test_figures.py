@@ -12,9 +12,21 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
 from figures import all_figures  # noqa: E402 - docs/ is no package
+from figures.large_problems import large_problems  # noqa: E402
 from figures.marks import PAGES, Figures, combined, filled, unmarked_tables  # noqa: E402
 
+from opgrow.bench.replication.paper_tables import rows_of  # noqa: E402
+
 #: Pages on which every table is measured, or says where else it is from.
+GPU_RUNS = """\
+commit,machine,dataset,split,model,status,accuracy,parameters,seconds,flops
+0a1b,H200,scene15_gist512,0,HeMLGOP.paper,done,0.70,10000,30,20000
+0a1b,H200,scene15_gist512,1,HeMLGOP.paper,done,0.68,20000,40,40000
+0a1b,H200,scene15_gist512,0,PMLP.paper,done,0.69,40000,5,80000
+0a1b,H200,scene15_gist512,1,PMLP.paper,done,0.65,80000,5,90000
+0a1b,H200,scene15_gist512,0,POP.paper,over budget,,,,
+"0a1b",H200,scene15_gist512,0,"POP.paper epochs=[5,5,5,5,5]",done,0.6,105815,60,300000
+"""
 RESULTS = sorted((ROOT / "docs" / "results").rglob("*.md"))
 SOME = Figures({"rows": "| a | b |\n|---|---|\n| c | 12 |\n"}, {"mean": "-0.31 ± 0.2", "count": "7"})
 MARKED = """\
@@ -121,3 +133,18 @@ def test_the_gallery_shows_the_pictures_that_its_code_saves():
     assert len(saved) == 6
     assert re.findall(r"images/shown-(\w+)\.svg", text) == saved
     assert sorted(stored) == sorted(saved)
+
+
+def test_large_problems_have_their_tables_once_there_are_results():
+    text = large_problems(rows_of(GPU_RUNS))
+    assert "5 of 6 runs ended. Commit 0a1b, on H200." in text
+    assert "| scene15_gist512, published, other inputs | 92.01 |" in text
+    assert (
+        "| scene15_gist512, run as printed | 68.00 |  |  |  | 1 of 1 not finished | 65.00 |  |  |\n"
+        "| scene15_gist512, run as printed, but `epochs=[5,5,5,5,5]` |  |  |  |  | 60.00 |  |  |  |"
+    ) in text
+    assert "| PMLP | +2.0 ± 1.0 | 4 |  |  |" in text
+
+
+def test_without_results_of_large_problems_the_page_says_so():
+    assert large_problems([]) == "No results of large problems are stored."

@@ -20,21 +20,28 @@ from opgrow.bench.runs import DONE
 from opgrow.bench.tables import Table, median_run
 from opgrow.report.charts import bars
 
+from .large_problems import large_problems
 from .marks import RESULTS, Figures, markdown_table
+from .paired import paired
 
 __all__ = ["figures"]
 
 _KINDS = ("nodal", "pool", "activation")
+#: Tables of which the printed figures are, too.
+_COMPARABLE = {one.local for one in DATASETS.values() if one.comparable}
 
 
 def figures() -> Figures:
     """Tables, numbers and pictures of the replication."""
     readings = results_of(RESULTS / "readings.csv").rows()
-    chosen, plain = (_rows(name) for name in ("paper.csv", "paper-none.csv"))
+    on_gpu = _rows("paper-gpu.csv") if (RESULTS / "paper-gpu.csv").exists() else []
+    small = [row for row in on_gpu if row["dataset"] in _COMPARABLE]
+    chosen, plain = _rows("paper.csv"), [*_rows("paper-none.csv"), *small]
     tables = {f"readings-{table.name}": _markdown(table) for table in tables_of(readings)}
     tables |= {f"paper-{table.name}": _markdown(table) for table in paper_tables(plain)}
     tables |= {f"paper-chosen-{table.name}": _markdown(table) for table in paper_tables(chosen)}
     tables["paper-claims"] = _claims(plain)
+    tables["paper-large"] = large_problems([row for row in on_gpu if row["dataset"] not in _COMPARABLE])
     values = _values(readings) | {"paper-runs": f"{len(plain)}", "paper-chosen-runs": f"{len(chosen)}"}
     return Figures(tables, values | _comparisons(plain) | _shares(plain), _histograms(plain) | _curves())
 
@@ -105,21 +112,10 @@ def _gaps(results: Sequence[Measured]) -> dict[str, str]:
 def _comparisons(paper: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """HeMLGOP against the other methods on the same splits: points, and the geometric mean of size ratios."""
     values = {}
-    by_run = {(row["dataset"], row["split"], row["model"]): row for row in paper if row["status"] == DONE}
     for suffix, kind in ((OF_PAPER, "paper"), ("", "ours")):
-        for method in METHODS[1:]:
-            pairs = [
-                (row, by_run[dataset, split, method + suffix])
-                for (dataset, split, model), row in by_run.items()
-                if model == METHODS[0] + suffix and (dataset, split, method + suffix) in by_run
-            ]
-            if len(pairs) < 2:
-                continue
-            points = [100 * (float(a["accuracy"]) - float(b["accuracy"])) for a, b in pairs]
-            error = np.std(points, ddof=1) / np.sqrt(len(points))
-            logs = [np.log(float(b["parameters"]) / float(a["parameters"])) for a, b in pairs]
-            values[f"{kind}-{method.lower()}-points"] = f"{np.mean(points):+.1f} ± {error:.1f}"
-            values[f"{kind}-{method.lower()}-size"] = f"{np.exp(np.mean(logs)):.2g}"
+        for method, pairs in paired(paper, suffix):
+            values[f"{kind}-{method.lower()}-points"] = pairs.points
+            values[f"{kind}-{method.lower()}-size"] = pairs.size
     return values
 
 

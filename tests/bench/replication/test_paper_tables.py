@@ -56,6 +56,14 @@ def test_stand_ins_say_that_their_inputs_are_others():
     assert published[1 + METHODS.index("PMLP")] == "91.68"
 
 
+def test_changes_of_the_papers_settings_have_rows_of_their_own():
+    changed = "pima,0,{}.paper epochs=20,done,{},1000,1.0,2000,"
+    lines = changed.format("POP", 0.7), changed.format("PMLP", 0.6), "pima,0,PMLP epochs=20,done,0.5,9,1,9,"
+    [*_, ours, last] = tables(*LINES, *lines)["accuracy"].rows
+    assert ours[0] == "pima, our defaults"
+    assert last == ("pima, run as printed, but `epochs=20`", *[""] * 4, "70.00", "60.00", "", "")
+
+
 def test_operators_are_counted_by_neurons_for_the_papers_settings():
     assert list(operator_counts(rows(*LINES))) == [
         ("HeMLGOP", "dog/sum/elu", 40),

@@ -74,7 +74,20 @@ def _measured_table(rows: Sequence[Mapping[str, str]], quantity: str) -> Table:
             ]
             if any(runs):
                 body.append((f"{dataset}, {kind}", *(_cell(some, quantity) for some in runs)))
+        body += _changed(rows, dataset, quantity)
     return Table(quantity, _title(quantity), ("", *METHODS), tuple(body))
+
+
+def _changed(rows: Sequence[Mapping[str, str]], dataset: str, quantity: str) -> Iterator[tuple[str, ...]]:
+    """A row for each change of the paper's settings that was run of some method, named by what it changes."""
+    runs: dict[str, dict[str, list[Mapping[str, str]]]] = {}
+    for row in rows:
+        method, _, change = row["model"].partition(" ")
+        if row["dataset"] == dataset and change and method.endswith(OF_PAPER):
+            runs.setdefault(change, {}).setdefault(method.removesuffix(OF_PAPER), []).append(row)
+    for change, by_method in runs.items():
+        cells = (_cell(by_method.get(method, []), quantity) for method in METHODS)
+        yield (f"{dataset}, {_AS_PRINTED}, but `{change}`", *cells)
 
 
 def _cell(runs: Sequence[Mapping[str, str]], quantity: str) -> str:
