@@ -64,9 +64,10 @@ def _measured_table(rows: Sequence[Mapping[str, str]], quantity: str) -> Table:
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         known = [name for name, one in DATASETS.items() if one.local == dataset]
         if known:
-            cells = (printed(known[0], method, quantity) or "" for method in METHODS)
+            cells = [printed(known[0], method, quantity) or "" for method in METHODS]
             title = "" if DATASETS[known[0]].comparable else ", other inputs"
-            body.append((f"{dataset}, {_PUBLISHED}{title}", *cells))
+            if any(cells):
+                body.append((f"{dataset}, {_PUBLISHED}{title}", *cells))
         for kind, suffix in ((_AS_PRINTED, OF_PAPER), (_OURS, "")):
             runs = [
                 [row for row in rows if (row["dataset"], row["model"]) == (dataset, method + suffix)]
