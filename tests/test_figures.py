@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 
 from figures import all_figures  # noqa: E402 - docs/ is no package
-from figures.large_problems import large_problems  # noqa: E402
+from figures.large_problems import large_problems, large_values  # noqa: E402
 from figures.marks import PAGES, Figures, combined, filled, unmarked_tables  # noqa: E402
 
 from opgrow.bench.replication.paper_tables import rows_of  # noqa: E402
@@ -135,7 +135,7 @@ def test_the_gallery_shows_the_pictures_that_its_code_saves():
     assert sorted(stored) == sorted(saved)
 
 
-def test_large_problems_have_their_tables_once_there_are_results():
+def test_large_problems_have_their_tables():
     text = large_problems(rows_of(GPU_RUNS))
     assert "5 of 6 runs ended. Commit 0a1b, on H200." in text
     assert "| scene15_gist512, published, other inputs | 92.01 |" in text
@@ -143,8 +143,14 @@ def test_large_problems_have_their_tables_once_there_are_results():
         "| scene15_gist512, run as printed | 68.00 |  |  |  | 1 of 1 not finished | 65.00 |  |  |\n"
         "| scene15_gist512, run as printed, but `epochs=[5,5,5,5,5]` |  |  |  |  | 60.00 |  |  |  |"
     ) in text
-    assert "| PMLP | +2.0 ± 1.0 | 4 |  |  |" in text
+    assert "| PMLP | scene15_gist512 | 2 | +2.0 ± 1.0 | 4 times as many |" in text
 
 
-def test_without_results_of_large_problems_the_page_says_so():
-    assert large_problems([]) == "No results of large problems are stored."
+def test_numbers_of_large_problems_compare_runs_of_one_split():
+    assert large_values(rows_of(GPU_RUNS)) == {
+        "large-scene15-pmlp-points": "+2.0 ± 1.0",
+        "large-scene15-pmlp-size": "4",
+        "large-scene15-pop5-seconds": "60",
+        "large-scene15-pop5-times": "2",
+        "large-scene15-pop5-gain": "-10.0",
+    }

@@ -20,7 +20,7 @@ from opgrow.bench.runs import DONE
 from opgrow.bench.tables import Table, median_run
 from opgrow.report.charts import bars
 
-from .large_problems import large_problems
+from .large_problems import large_problems, large_values
 from .marks import RESULTS, Figures, markdown_table
 from .paired import paired
 
@@ -34,15 +34,17 @@ _COMPARABLE = {one.local for one in DATASETS.values() if one.comparable}
 def figures() -> Figures:
     """Tables, numbers and pictures of the replication."""
     readings = results_of(RESULTS / "readings.csv").rows()
-    on_gpu = _rows("paper-gpu.csv") if (RESULTS / "paper-gpu.csv").exists() else []
+    on_gpu = _rows("paper-gpu.csv")
     small = [row for row in on_gpu if row["dataset"] in _COMPARABLE]
     chosen, plain = _rows("paper.csv"), [*_rows("paper-none.csv"), *small]
     tables = {f"readings-{table.name}": _markdown(table) for table in tables_of(readings)}
     tables |= {f"paper-{table.name}": _markdown(table) for table in paper_tables(plain)}
     tables |= {f"paper-chosen-{table.name}": _markdown(table) for table in paper_tables(chosen)}
     tables["paper-claims"] = _claims(plain)
-    tables["paper-large"] = large_problems([row for row in on_gpu if row["dataset"] not in _COMPARABLE])
+    large = [row for row in on_gpu if row["dataset"] not in _COMPARABLE]
+    tables["paper-large"] = large_problems(large)
     values = _values(readings) | {"paper-runs": f"{len(plain)}", "paper-chosen-runs": f"{len(chosen)}"}
+    values |= large_values(large) | _populations(small)
     return Figures(tables, values | _comparisons(plain) | _shares(plain), _histograms(plain) | _curves())
 
 
@@ -147,6 +149,12 @@ def _claims(paper: Sequence[Mapping[str, str]]) -> str:
             shown = ", ".join(f"{p:+.1f}" for p in points), ", ".join(f"{r:.2g}" for r in ratios)
             rows.append((method, *shown))
     return markdown_table(("", "accuracy, points from the printed one", "size, times the printed one"), rows)
+
+
+def _populations(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The shortest and the longest run of POP on the small tables."""
+    seconds = [float(row["seconds"]) for row in rows if row["model"] == f"POP{OF_PAPER}"]
+    return {"paper-pop-least": f"{min(seconds):.0f}", "paper-pop-most": f"{max(seconds):.0f}"}
 
 
 def _counts(
