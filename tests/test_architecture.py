@@ -12,8 +12,10 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import Any
 
 import pytest
 from sklearn.datasets import load_iris
@@ -68,7 +70,12 @@ def _graph() -> ModuleType:
 
 
 graph = _graph()
-IMPORTS = graph.all_imports()
+
+
+@cache
+def imports() -> list[Any]:
+    """All imports of the library: read when a test asks, because every worker collects this file."""
+    return list(graph.all_imports())
 
 
 # --- packages ---
@@ -84,7 +91,7 @@ def test_the_root_has_few_packages_and_all_of_them_are_in_the_order():
 def test_packages_import_only_those_below():
     upward = {
         (one.importer, one.imported)
-        for one in IMPORTS
+        for one in imports()
         if graph.level_of(one.imported) > graph.level_of(one.importer)
     }
     assert upward == UPWARD
@@ -108,7 +115,7 @@ def test_tests_are_where_their_modules_are():
 
 
 def test_no_modules_import_each_other():
-    assert set(cycles({(one.importer, one.imported) for one in IMPORTS})) == set()
+    assert set(cycles({(one.importer, one.imported) for one in imports()})) == set()
 
 
 def cycles(pairs: set[tuple[str, str]]) -> Iterator[frozenset[str]]:
@@ -178,12 +185,12 @@ class Function:
         return self.module, self.name
 
 
-def functions() -> Iterator[Function]:
+@cache
+def functions() -> list[Function]:
     """All functions of the library but kernels, which are written for a compiler."""
-    for module, path in graph.module_paths().items():
-        if not path.name.startswith("triton_"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            yield from _functions(module, tree, ())
+    paths = {m: path for m, path in graph.module_paths().items() if not path.name.startswith("triton_")}
+    trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in paths.items()}
+    return [function for module, tree in trees.items() for function in _functions(module, tree, ())]
 
 
 def _functions(module: str, node: ast.AST, outer: tuple[str, ...]) -> Iterator[Function]:
@@ -223,13 +230,12 @@ def _commands() -> set[tuple[str, str]]:
 
 
 COMMANDS = _commands()
-FUNCTIONS = list(functions())
 
 
 def test_functions_have_few_parameters():
     many = {
         f.key
-        for f in FUNCTIONS
+        for f in functions()
         if f.n_parameters > MAX_PARAMETERS and f.key not in COMMANDS and not f.name.endswith("__init__")
     }
     assert many == MANY_PARAMETERS
@@ -240,11 +246,11 @@ def test_commands_are_found():
 
 
 def test_functions_are_short():
-    assert {f.key for f in FUNCTIONS if f.n_lines > MAX_LINES} == set()
+    assert {f.key for f in functions() if f.n_lines > MAX_LINES} == set()
 
 
 def test_nothing_is_left_to_be_implemented():
-    assert {f.key for f in FUNCTIONS if f.raises_not_implemented} == set()
+    assert {f.key for f in functions() if f.raises_not_implemented} == set()
 
 
 # --- a fit ---

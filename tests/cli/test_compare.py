@@ -31,14 +31,14 @@ def data(tmp_path_factory) -> Path:
 
 
 def test_the_table_says_what_a_choice_needs(data):
-    result = run("compare", data, "--target", "label", "--drop", "number", "--models", QUICK, "--folds", 3)
+    result = run("compare", data, "--target", "label", "--drop", "number", "--models", QUICK, "--folds", 2)
     head = result.stdout.splitlines()[0].split("  ")
     assert [word.strip() for word in head if word.strip()] == [
         *("model", "accuracy", "log loss", "fit s", "µs a row", "parameters")
     ]
     assert "± 0.0" in result.stdout
     assert " has the best accuracy, 0.9" in result.stdout
-    assert "[9/9] fold 3, HeMLGOP preset=null" in result.stderr
+    assert "[6/6] fold 2, HeMLGOP preset=null" in result.stderr
     assert "text       2: 'colour'" in result.stderr  # what was decided about the columns
     assert "'day'" in result.stderr
     assert "failed" not in result.stdout

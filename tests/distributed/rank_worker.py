@@ -62,15 +62,18 @@ def squared(outputs: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 
 FITS: dict[str, tuple[Any, Any]] = {
-    "tuned": (lambda: HeMLGOPClassifier(**SMALL, **SHORT, max_layers=2, dropout=(0.2, 0.0)), classes),
+    "tuned": (
+        lambda: HeMLGOPClassifier(**SMALL, **SHORT, max_layers=2, n_estimators=1, dropout=(0.2, 0.0)),
+        classes,
+    ),
     "average": (
         lambda: HoMLGOPClassifier(**SMALL, **SHORT, n_estimators=2, class_weight="balanced"),
         classes,
     ),
     "random": (lambda: HeMLRNClassifier(**SMALL, fine_tune_epochs=0, n_estimators=1), classes),
-    "numbers": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2), numbers),
+    "numbers": (lambda: HeMLGOPRegressor(**SMALL, **SHORT, max_layers=2, n_estimators=1), numbers),
     "torch": (
-        lambda: HeMLGOPRegressor(**SMALL, **GENTLE, max_layers=2, loss=squared, dropout=0.1),
+        lambda: HeMLGOPRegressor(**SMALL, **GENTLE, max_layers=2, n_estimators=1, loss=squared, dropout=0.1),
         numbers,
     ),
     "random chunks": (lambda: HeMLRNClassifier(**SMALL, **CHUNKED, fine_tune_epochs=0), classes),

@@ -38,6 +38,7 @@ from tests.networks import in_double
 
 SMALL = {"n_min": 6, "max_layers": 1, "random_state": 0}
 CLASSES = load_iris(return_X_y=True)
+THREE_MODES: list[dict[str, str]] = [{}, {"weights": "int16"}, {"arithmetic": "integer"}]
 NUMBERS = tuple(array[:150] for array in load_diabetes(return_X_y=True))
 
 
@@ -80,17 +81,22 @@ def expected_outputs(network: Network, x: np.ndarray) -> np.ndarray:
 # --- the numbers ---
 
 
-@pytest.mark.cpu
-@needs_compiler
-def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], tmp_path: Path) -> None:
-    files = []
+@pytest.fixture(scope="module")
+def library_of_all(fitted: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Every estimator in floats, with small weights, and in integers; compiled once."""
+    folder, files = tmp_path_factory.mktemp("all"), []
     for name, model in fitted.items():
         x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
-        for mode in ({}, {"weights": "int16"}, {"arithmetic": "integer"}):
-            file = tmp_path / f"{name}_{name_of(mode)}.c"
-            model.export_c(file, calibration=x, min_agreement=0, **mode)
-            files.append(file)
-    library = Library(files, "-O0")
+        for mode in THREE_MODES:
+            files.append(folder / f"{name}_{name_of(mode)}.c")
+            model.export_c(files[-1], calibration=x, min_agreement=0, **mode)
+    return Library(files, "-O0")
+
+
+@pytest.mark.cpu
+@needs_compiler
+def test_every_estimator_says_the_same_in_c(fitted: dict[str, Any], library_of_all: Library) -> None:
+    library = library_of_all
     for name, model in fitted.items():
         classifies = name.endswith("Classifier")
         x = (CLASSES if classifies else NUMBERS)[0].astype(np.float32)
@@ -345,23 +351,19 @@ def test_extreme_inputs_are_treated_as_the_library_does(fitted: dict[str, Any], 
 
 @needs_compiler
 def test_a_nan_among_the_inputs_makes_all_scores_nan_and_the_class_minus_one(
-    fitted: dict[str, Any], tmp_path: Path
+    fitted: dict[str, Any], library_of_all: Library
 ) -> None:
-    files = []
-    for name, model in fitted.items():
-        x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
-        for mode in ({}, {"weights": "int8"}, {"arithmetic": "integer"}):
-            files.append(tmp_path / f"{name}_{name_of(mode)}.c")
-            model.export_c(files[-1], calibration=x, min_agreement=0, **mode)
-    library = Library(files, "-O0")
-    for file in files:
-        model = fitted[file.stem.split("_")[0]]
-        n_inputs, n_outputs = model.network_.n_inputs, model.network_.n_outputs
+    for (name, model), mode in itertools.product(fitted.items(), THREE_MODES):
+        n_inputs, n_outputs, stem = (
+            model.network_.n_inputs,
+            model.network_.n_outputs,
+            f"{name}_{name_of(mode)}",
+        )
         x = np.zeros((n_inputs, n_inputs))
         np.fill_diagonal(x, np.nan)
-        assert np.isnan(library.scores(file.stem, x, n_outputs)).all(), file.stem
+        assert np.isnan(library_of_all.scores(stem, x, n_outputs)).all(), stem
         if hasattr(model, "classes_"):
-            assert (library.predict(file.stem, x) == -1).all(), file.stem
+            assert (library_of_all.predict(stem, x) == -1).all(), stem
 
 
 @needs_compiler
@@ -377,12 +379,15 @@ def test_a_nan_that_no_pool_reads_comes_out_all_the_same(tmp_path: Path) -> None
 @needs_compiler
 @pytest.mark.parametrize("mode", MODES, ids=name_of)
 def test_no_warning_at_any_level(mode: dict[str, str], fitted: dict[str, Any], tmp_path: Path) -> None:
+    """Nor without optimisation, as the other tests compile."""
+    files, defines = [], []
     for name in ("HeMLGOPClassifier", "PLNRegressor", "BLSClassifier", "POPRegressor"):
         x = (CLASSES if name.endswith("Classifier") else NUMBERS)[0]
-        fitted[name].export_c(tmp_path / f"{name}.c", calibration=x, min_agreement=0, **mode)
-        for level in ("-O0", "-O2", "-Os"):
-            defines = [] if level != "-O2" else [f"-D{name.upper()}_FLOAT", f"-D{name.upper()}_LABELS"]
-            compiled(level, *defines, "-c", tmp_path / f"{name}.c", "-o", tmp_path / "made.o")
+        files.append(tmp_path / f"{name}.c")
+        fitted[name].export_c(files[-1], calibration=x, min_agreement=0, **mode)
+        defines += [f"-D{name.upper()}_FLOAT", f"-D{name.upper()}_LABELS"]
+    compiled("-O2", *defines, "-shared", "-fPIC", *files, "-o", tmp_path / "made.so")
+    compiled("-Os", "-shared", "-fPIC", *files, "-o", tmp_path / "made.so")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=name_of)
@@ -553,9 +558,8 @@ def test_the_comment_tells_what_the_file_holds(fitted: dict[str, Any], tmp_path:
 def test_small_weights_and_integers_lose_at_most_a_point_on_digits(tmp_path: Path) -> None:
     x, y = load_digits(return_X_y=True)
     train, test = slice(0, 1200), slice(1200, None)
-    model = opgrow.HeMLGOPClassifier(
-        n_min=40, max_neurons=80, max_layers=1, epochs=(10, 10), fine_tune_epochs=5, random_state=0
-    ).fit(x[train], y[train])
+    short = {"n_min": 40, "max_neurons": 80, "max_layers": 1, "epochs": (10, 10), "fine_tune_epochs": 5}
+    model = opgrow.HeMLGOPClassifier(n_estimators=1, random_state=0, **short).fit(x[train], y[train])
     files = [tmp_path / f"{name_of(mode)}.c" for mode in MODES]
     for file, mode in zip(files, MODES, strict=True):
         model.export_c(file, calibration=x[train], **mode)

@@ -59,11 +59,8 @@ def isa(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_other_instruction_sets_grow_the_same_networks(isa: str, expected: dict[str, str]) -> None:
-    assert say("fits", "1", OPGROW_ISA=isa) == expected
-
-
 def test_other_processors_grow_the_same_networks(isa: str, expected: dict[str, str]) -> None:
+    """Neither the engine, nor numpy and its BLAS, compute with more than that instruction set."""
     assert say("fits", "1", OPGROW_ISA=isa, **PROCESSORS[isa]) == expected
 
 

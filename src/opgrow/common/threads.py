@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import operator
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -19,26 +21,87 @@ from .extras import loaded_torch
 from .interruption import Interrupted
 from .shared_change import SharedChange, Undo
 
-__all__ = ["default_threads", "map_rows", "run_all", "single_threaded_libraries", "stream"]
+__all__ = ["Cores", "default_threads", "map_rows", "run_all", "single_threaded_libraries", "stream"]
 
 Result = TypeVar("Result")
 #: Seconds that a thread waits for another before it looks up: no exception reaches one that only waits.
 _LOOK_UP = 0.05
 
 
+class Cores:
+    """Cores of long tasks, each on a thread of its own: a task may spread work over those that are left.
+
+    Where there are fewer tasks than cores, as when the last ones run, `stream` gives such a task threads
+    of another pool.
+    """
+
+    def __init__(self, n_cores: int) -> None:
+        self.n_cores, self._n_busy, self._lock = n_cores, 0, threading.Lock()
+
+    @contextmanager
+    def task(self) -> Iterator[None]:
+        """What this thread does while one of the tasks runs on it."""
+        before = _this_thread.cores
+        with self._lock:
+            self._n_busy += 1
+        _this_thread.cores = self
+        try:
+            yield
+        finally:
+            _this_thread.cores = before
+            with self._lock:
+                self._n_busy -= 1
+
+    @contextmanager
+    def spare(self, n_wanted: int) -> Iterator[int]:
+        """Take up to so many of the cores that are left, which may be none."""
+        with self._lock:
+            n_taken = max(0, min(n_wanted, self.n_cores - self._n_busy))
+            self._n_busy += n_taken
+        try:
+            yield n_taken
+        finally:
+            with self._lock:
+                self._n_busy -= n_taken
+
+
+class _ThisThread(threading.local):
+    """The cores that a task on this thread shares with others."""
+
+    cores: Cores | None = None
+
+
+_this_thread = _ThisThread()
+
+
 @lru_cache(maxsize=8)
-def _executor(n_threads: int, process: int) -> ThreadPoolExecutor:
-    # Keyed by process: the threads of a pool do not survive a fork.
+def _executor(n_threads: int, process: int, within_task: bool) -> ThreadPoolExecutor:
+    # Keyed by process: the threads of a pool do not survive a fork. What a task spreads has another pool
+    # than the tasks, which could keep all of its threads busy.
     return ThreadPoolExecutor(n_threads, thread_name_prefix="opgrow")
 
 
 def stream(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
     """Results of independent tasks in their order, with few of them waiting at any time."""
-    return map(operator.call, tasks) if n_threads <= 1 else _streamed(tasks, n_threads)
+    if n_threads <= 1:
+        return map(operator.call, tasks)
+    cores = _this_thread.cores
+    if cores is None:
+        return _streamed(tasks, n_threads, _executor(n_threads, os.getpid(), False))
+    return _within_task(tasks, n_threads, cores)
 
 
-def _streamed(tasks: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
-    pool = _executor(n_threads, os.getpid())
+def _within_task(tasks: Iterable[Callable[[], Result]], n_threads: int, cores: Cores) -> Iterator[Result]:
+    with cores.spare(n_threads - 1) as n_more:
+        if n_more == 0:
+            yield from map(operator.call, tasks)
+        else:
+            yield from _streamed(tasks, 1 + n_more, _executor(cores.n_cores, os.getpid(), True))
+
+
+def _streamed(
+    tasks: Iterable[Callable[[], Result]], n_threads: int, pool: ThreadPoolExecutor
+) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
     try:
         for task in tasks:

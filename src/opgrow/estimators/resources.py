@@ -67,7 +67,9 @@ def plan_fit(
     settings = replace(settings, max_parameters=estimator.max_parameters)
     n_networks = estimator._n_networks(n_rows)
     division = _division(estimator.validation_fraction, n_rows, n_networks, n_held)
-    sizes = Sizes(*division, n_features, n_outputs, settings.n_threads if n_networks == 1 else 1)
+    side_by_side = min(n_networks, settings.n_threads)
+    n_threads = -(-settings.n_threads // side_by_side)
+    sizes = Sizes(*division, n_features, n_outputs, n_threads)
     device = choose_device(estimator.device, n_rows * n_features)
     member = estimator._complete(estimator._member(settings, 0, n_networks), _shapes(sizes))
     footprint = _footprint(estimator, member)
@@ -79,10 +81,8 @@ def plan_fit(
     if settings.max_parameters is not None:
         largest = min(largest, settings.max_parameters)
     target_bytes = SINGLE if is_classifier(estimator) else 2 * DOUBLE
-    side_by_side, growth = 1, 0
-    if device == "cpu":
-        side_by_side = min(n_networks, settings.n_threads)
-        growth = _growth_bytes(footprint, sizes, side_by_side)
+    side_by_side = side_by_side if device == "cpu" else 1
+    growth = _growth_bytes(footprint, sizes, side_by_side) if device == "cpu" else 0
     return Plan(
         n_rows=sizes.n_rows,
         n_held=sizes.n_held,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..closed_form.matrices import HostMatrices, Matrices
 from ..common.team import ALONE, Alone
-from ..common.threads import single_threaded_libraries
+from ..common.threads import Cores, single_threaded_libraries
 from ..rows.chunks.chunk_rows import ChunkRows
 from ..rows.interface import Rows
 from ..rows.memory import MemoryRows
@@ -51,7 +51,7 @@ class Engine(Protocol):
         ...
 
     def beside(self, n_networks: int, team: Alone) -> tuple[Self, int, int]:
-        """For networks that grow side by side: their engine, how many at once, and the threads of each."""
+        """For networks that grow side by side: their engine, how many at once, the most threads of each."""
         ...
 
     def member(self) -> AbstractContextManager[None]:
@@ -96,9 +96,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class NativeEngine:
-    """The engine in C, on some threads."""
+    """The engine in C, on some threads; ``cores`` are those of networks that grow side by side."""
 
     n_threads: int = 1
+    cores: Cores | None = None
     name: ClassVar[str] = "cpu"
     spreads_over_workers: ClassVar[bool] = True
     train = staticmethod(train)
@@ -113,11 +114,11 @@ class NativeEngine:
     def beside(self, n_networks: int, team: Alone) -> tuple[NativeEngine, int, int]:
         if not team.alone:  # the ranks take their steps together
             return self, 1, self.n_threads
-        # Networks side by side, a thread for each, are quicker than threads within one.
-        return NativeEngine(1), self.n_threads, 1
+        # Networks side by side are quicker than threads within one, which get what is left.
+        return NativeEngine(self.n_threads, Cores(self.n_threads)), self.n_threads, self.n_threads
 
     def member(self) -> AbstractContextManager[None]:
-        return nullcontext()
+        return nullcontext() if self.cores is None else self.cores.task()
 
     def moments(
         self, x: np.ndarray, rows: np.ndarray | None, weight: np.ndarray, team: Alone
