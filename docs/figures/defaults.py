@@ -42,7 +42,9 @@ def figures() -> Figures:
             "defaults-trials": _trials("trials.csv", "log_loss_at_best_temperature"),
             "defaults-larger": _larger(),
             "defaults-later": _trials("trials-later.csv", "log_loss"),
-            "defaults-students": _students(),
+            "defaults-accurate": _trials_over_splits(_over_splits("trials-accurate.csv")),
+            "defaults-seeds": _trials_over_splits(_over_splits("trials-seeds.csv")),
+            "defaults-students": _trials_over_splits(_over_splits("trials-students.csv", "inner")),
             "defaults-students-test": _students_on_test_rows(),
         }
     )
@@ -81,12 +83,11 @@ def _trials(file: str, loss: str) -> str:
     return markdown_table(("", "classes", "log loss", "numbers", "CPU time", "parameters"), rows)
 
 
-def _students() -> str:
+def _trials_over_splits(trials: _Rows) -> str:
     """Means over the splits of each table, against the first trial."""
-    trials = _student_rows("inner")
     first = next(iter(trials.values()))
     rows = [
-        (name, *(_student_cells(tables, first) if tables is not first else ("", "", "", "1")))
+        (name, *(_cells_over_splits(tables, first) if tables is not first else ("", "", "", "1")))
         for name, tables in trials.items()
     ]
     return markdown_table(("", "classes", "log loss", "numbers", "parameters"), rows)
@@ -94,7 +95,7 @@ def _students() -> str:
 
 def _students_on_test_rows() -> str:
     """The first and the chosen trial on test rows, on the tables kept aside and on others."""
-    first, chosen = _student_rows("test").values()
+    first, chosen = _over_splits("trials-students.csv", "test").values()
     groups = {
         "tables kept aside": [table for table in first if table in KEPT_ASIDE],
         "others": [table for table in first if table not in KEPT_ASIDE],
@@ -104,16 +105,16 @@ def _students_on_test_rows() -> str:
         old, new = ({table: trial[table] for table in tables} for trial in (first, chosen))
         n_classes = sum(row["task"] == "classification" for row in old.values())
         counts = f"{name}: {n_classes} of classes, {len(old) - n_classes} of numbers"
-        rows.append((counts, *_student_cells(new, old)))
+        rows.append((counts, *_cells_over_splits(new, old)))
     return markdown_table(("", "classes", "log loss", "numbers", "parameters"), rows)
 
 
-def _student_rows(which: str) -> _Rows:
-    """Students by trial and table, as means over splits; of parameters, the geometric mean."""
+def _over_splits(name: str, which: str | None = None) -> _Rows:
+    """The rows of a file by trial and table, as means over splits; of parameters, the geometric mean."""
     runs: dict[str, dict[str, list[dict[str, str]]]] = {}
-    with (RESULTS / "defaults" / "trials-students.csv").open(encoding="utf-8", newline="") as file:
+    with (RESULTS / "defaults" / name).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["rows"] == which:
+            if which is None or row["rows"] == which:
                 runs.setdefault(row["trial"], {}).setdefault(row["table"], []).append(row)
     found: _Rows = {}
     for trial, tables in runs.items():
@@ -126,7 +127,9 @@ def _student_rows(which: str) -> _Rows:
     return found
 
 
-def _student_cells(tables: dict[str, dict[str, str]], first: dict[str, dict[str, str]]) -> tuple[str, ...]:
+def _cells_over_splits(
+    tables: dict[str, dict[str, str]], first: dict[str, dict[str, str]]
+) -> tuple[str, ...]:
     ratios = [float(row["parameters"]) / float(first[table]["parameters"]) for table, row in tables.items()]
     return (
         _difference(tables, first, "score", "classification", 2),
@@ -142,6 +145,8 @@ def _difference(
     values = [
         float(row[what]) - float(first[table][what]) for table, row in tables.items() if row["task"] == task
     ]
+    if not values:
+        return ""
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):+.{digits}f} ± {error:.{digits}f}"
 
