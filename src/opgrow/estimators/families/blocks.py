@@ -122,11 +122,15 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         return self.growth_rows
 
     def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
-        """Networks of an average take the values of dropout in turn, where a single one tries them all."""
+        """Networks of an average take the values of dropout in turn, where a single one tries them all.
+
+        Two of three may be wide ones.
+        """
         if n_networks == 1:
             return settings
         dropout = settings.dropouts[number % len(settings.dropouts)]
-        return replace(settings, dropouts=(dropout,), tuning=replace(settings.tuning, dropout=dropout))
+        tuning = replace(settings.tuning, dropout=dropout)
+        return replace(settings, dropouts=(dropout,), tuning=tuning, may_be_wide=number % 3 > 0)
 
     def _student_follows(self, max_parameters: int | None) -> bool:
         return student_follows(self, max_parameters)

@@ -19,6 +19,7 @@ __all__ = [
     "sizes_up_to",
     "student_follows",
     "student_size",
+    "wide_size",
     "widest",
 ]
 
@@ -31,6 +32,11 @@ _SHARE = 0.5
 #: Up to so many rows an average has all its networks; then fewer, as there is less to average away, and at
 #: least three.
 _ROWS, _FEWEST = 20_000, 3
+#: Averages have wide networks where each learns from so many rows, from the least to the most: what one block
+#: of a few neurons adds is then less than the rows that decide can show, and many together add much.
+_ROWS_OF_WIDE = 1_600, 16_000
+#: Training rows for each neuron of a layer of a wide network, and the neurons that it has at most.
+_ROWS_OF_A_NEURON, _WIDEST_OF_WIDE = 40, 100
 
 
 class PresetParameters(Protocol):
@@ -109,6 +115,18 @@ def n_networks(p: PresetParameters, n_rows: int) -> int:
     """How many networks are grown from so many rows."""
     most = preset_of(p).n_estimators
     return min(most, max(_FEWEST, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
+
+
+def wide_size(p: PresetParameters, n_rows: int) -> int | None:
+    """Neurons of each layer of a wide network that learns from so many rows; None: there is none.
+
+    Its layers are one block, and all of them stay until the final tuning, which tells what they are worth
+    together. Users who name sizes get networks of these sizes.
+    """
+    fewest, most = _ROWS_OF_WIDE
+    if not all(map(is_auto, (p.n_min, p.n_step, p.max_neurons))) or not fewest <= n_rows <= most:
+        return None
+    return min(n_rows // _ROWS_OF_A_NEURON, _WIDEST_OF_WIDE)
 
 
 def widest(p: PresetParameters) -> int:
