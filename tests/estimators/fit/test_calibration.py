@@ -57,6 +57,13 @@ def test_few_rows_that_are_all_right_do_not_ask_for_certainty():
     assert 1 / (1 + np.exp(-2 * factor)) == pytest.approx(1 - 0.5 / 11, abs=1e-3)
 
 
+def test_one_row_far_beyond_all_others_does_not_ask_for_doubt_about_these():
+    held = held_out(2000, 2, 3)
+    expected = calibrate(randomized(Network(4, 2), 1), held)
+    held.outputs[7] = 20_000.0 * (0.5 - held.target[7])  # wrong, and as sure as can be
+    assert calibrate(randomized(Network(4, 2), 1), held) == pytest.approx(expected, rel=0.1)
+
+
 def test_rows_of_all_networks_decide_and_of_many_some():
     parts = [held_out(30_000, 3, seed) for seed in range(2)]
     held = joined(parts, ALONE)

@@ -21,6 +21,9 @@ __all__ = ["HeldOut", "calibrate", "joined"]
 
 #: Rows that decide, at most.
 _ROWS = 20_000
+#: A logit is not farther below the largest one of its row than so many times the distance that this part of
+#: the rows stays within.
+_FAR, _PART = 4.0, 0.9
 
 
 class HeldOut(NamedTuple):
@@ -55,13 +58,22 @@ def calibrate(network: Network, held: HeldOut) -> float:
     """Scale the logits of a network as held-out rows ask for; the factor.
 
     Rows that are all predicted correctly would ask for certainty. As in Platt's method, each class is given
-    its share of one further row, so that no number of rows proves more than it can.
+    its share of one further row, so that no number of rows proves more than it can. A row whose features are
+    far beyond those of all others can have logits of thousands, and if it is wrong, it would ask for doubt
+    about every other row: differences far beyond those of the others are cut off.
     """
     _, outputs, target, weight = held
     n_rows, n_classes = target.shape
     doubt = 1.0 / (n_rows + 1.0)
-    factor = temperature(outputs, (1 - doubt) * target + doubt / n_classes, weight)
+    factor = temperature(_without_far(outputs), (1 - doubt) * target + doubt / n_classes, weight)
     head = network.head
     assert isinstance(head, Linear)
     head.weight, head.bias = head.weight * np.float32(factor), head.bias * np.float32(factor)
     return factor
+
+
+def _without_far(outputs: np.ndarray) -> np.ndarray:
+    """Logits (n, classes) whose differences within a row are not far beyond those within other rows."""
+    largest = outputs.max(axis=1, keepdims=True)
+    distance = _FAR * float(np.quantile(largest - outputs.min(axis=1, keepdims=True), _PART))
+    return np.maximum(outputs, largest - distance)
