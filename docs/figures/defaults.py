@@ -43,6 +43,7 @@ def figures() -> Figures:
             "defaults-larger": _larger(),
             "defaults-later": _trials("trials-later.csv", "log_loss"),
             "defaults-accurate": _trials_over_splits(_over_splits("trials-accurate.csv")),
+            "defaults-wide": _wide(),
             "defaults-seeds": _trials_over_splits(_over_splits("trials-seeds.csv")),
             "defaults-students": _trials_over_splits(_over_splits("trials-students.csv", "inner")),
             "defaults-students-test": _students_on_test_rows(),
@@ -149,6 +150,22 @@ def _difference(
         return ""
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):+.{digits}f} ± {error:.{digits}f}"
+
+
+def _wide() -> str:
+    """Scores of averages with and without wide networks, by the rows that they learned from."""
+    runs: dict[tuple[int, str], dict[str, dict[str, str]]] = {}
+    with (RESULTS / "defaults" / "trials-wide.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            runs.setdefault((-int(row["training_rows"]), row["table"]), {})[row["trial"]] = row
+    trials = list(next(iter(runs.values())))
+    rows = []
+    for (minus_rows, table), run in sorted(runs.items()):
+        scores = [f"{float(run[trial]['score']):.1f}" if trial in run else "" for trial in trials]
+        seconds = [run[trial]["cpu_seconds"] for trial in trials[:2]]
+        rows.append((table, f"{-minus_rows:,}", *scores, *seconds))
+    heads = (*trials, "CPU seconds, small blocks", "CPU seconds, two wide")
+    return markdown_table(("", "rows", *heads), rows)
 
 
 def _larger() -> str:
