@@ -1,10 +1,12 @@
-"""Figures of docs/results/defaults.md: trials within growth, from results/defaults."""
+"""Figures of docs/results/defaults.md: trials within growth and of students, from results/defaults."""
 
 from __future__ import annotations
 
 import csv
 
 import numpy as np
+
+from opgrow.bench.peers.splits import KEPT_ASIDE
 
 from .marks import RESULTS, Figures, markdown_table
 
@@ -34,12 +36,14 @@ _LARGE = {
 
 
 def figures() -> Figures:
-    """Three tables of trials."""
+    """Tables of trials."""
     return Figures(
         {
             "defaults-trials": _trials("trials.csv", "log_loss_at_best_temperature"),
             "defaults-larger": _larger(),
             "defaults-later": _trials("trials-later.csv", "log_loss"),
+            "defaults-students": _students(),
+            "defaults-students-test": _students_on_test_rows(),
         }
     )
 
@@ -75,6 +79,61 @@ def _trials(file: str, loss: str) -> str:
         size = np.median([float(row["parameters"]) for row in tables.values()])
         rows.append((name, *cells, f"{np.median(ratios):.1f}", f"{size:,.0f}"))
     return markdown_table(("", "classes", "log loss", "numbers", "CPU time", "parameters"), rows)
+
+
+def _students() -> str:
+    """Means over the splits of each table, against the first trial."""
+    trials = _student_rows("inner")
+    first = next(iter(trials.values()))
+    rows = [
+        (name, *(_student_cells(tables, first) if tables is not first else ("", "", "", "1")))
+        for name, tables in trials.items()
+    ]
+    return markdown_table(("", "classes", "log loss", "numbers", "parameters"), rows)
+
+
+def _students_on_test_rows() -> str:
+    """The first and the chosen trial on test rows, on the tables kept aside and on others."""
+    first, chosen = _student_rows("test").values()
+    groups = {
+        "tables kept aside": [table for table in first if table in KEPT_ASIDE],
+        "others": [table for table in first if table not in KEPT_ASIDE],
+    }
+    rows = []
+    for name, tables in groups.items():
+        old, new = ({table: trial[table] for table in tables} for trial in (first, chosen))
+        n_classes = sum(row["task"] == "classification" for row in old.values())
+        counts = f"{name}: {n_classes} of classes, {len(old) - n_classes} of numbers"
+        rows.append((counts, *_student_cells(new, old)))
+    return markdown_table(("", "classes", "log loss", "numbers", "parameters"), rows)
+
+
+def _student_rows(which: str) -> _Rows:
+    """Students by trial and table, as means over splits; of parameters, the geometric mean."""
+    runs: dict[str, dict[str, list[dict[str, str]]]] = {}
+    with (RESULTS / "defaults" / "trials-students.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["rows"] == which:
+                runs.setdefault(row["trial"], {}).setdefault(row["table"], []).append(row)
+    found: _Rows = {}
+    for trial, tables in runs.items():
+        for table, rows in tables.items():
+            mean = {"task": rows[0]["task"]}
+            for what in ("score", "log_loss"):
+                mean[what] = str(np.mean([float(row[what]) for row in rows])) if rows[0][what] else ""
+            mean["parameters"] = str(np.exp(np.mean([np.log(float(row["parameters"])) for row in rows])))
+            found.setdefault(trial, {})[table] = mean
+    return found
+
+
+def _student_cells(tables: dict[str, dict[str, str]], first: dict[str, dict[str, str]]) -> tuple[str, ...]:
+    ratios = [float(row["parameters"]) / float(first[table]["parameters"]) for table, row in tables.items()]
+    return (
+        _difference(tables, first, "score", "classification", 2),
+        _difference(tables, first, "log_loss", "classification", 3),
+        _difference(tables, first, "score", "regression", 1),
+        f"{np.exp(np.mean(np.log(ratios))):.2f}",
+    )
 
 
 def _difference(

@@ -34,7 +34,7 @@ def small(monkeypatch):
 @needs_compiler
 @pytest.mark.parametrize("dataset", ["breast_cancer", "wine"])
 def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkeypatch):
-    for package in ("onnx", "onnxruntime", "m2cgen", "emlearn"):
+    for package in ("onnx", "onnxruntime", "m2cgen", "emlearn", "micromlgen"):
         if find_spec(package) is None:
             pytest.skip(f"needs {package}")
     monkeypatch.chdir(tmp_path)
@@ -47,7 +47,10 @@ def test_every_runtime_says_what_the_model_says(small, dataset, tmp_path, monkey
     ours = [*deployed_networks.EXPORTS, "ONNX Runtime", "PyTorch", "predict, Python"]
     assert runtimes == [
         *(("ours", runtime) for runtime in ours),
-        *(("random", runtime) for runtime in ("C by m2cgen", "C by emlearn", "predict, Python")),
+        *(
+            ("random", runtime)
+            for runtime in ("C by m2cgen", "C by emlearn", "C++ by micromlgen", "predict, Python")
+        ),
         *(("MLP", runtime) for runtime in ("C by emlearn", "predict, Python")),
         *(("logistic", runtime) for runtime in ("C by m2cgen", "predict, Python")),
     ]
@@ -77,7 +80,7 @@ def test_what_is_not_installed_or_does_not_compile_is_named(small, monkeypatch, 
     pytest.importorskip("m2cgen")
     actual = deployment.measure_deployment("breast_cancer", None, 1, 0, tmp_path)
     named = [line.split(":")[0] for line in actual.skipped]
-    needed = [f"This peer needs {name}" for name in ("onnx", "torch", "emlearn")]
+    needed = [f"This peer needs {name}" for name in ("onnx", "torch", "emlearn", "micromlgen")]
     assert named == [*needed, "logistic regression, C by m2cgen"]
 
 

@@ -23,7 +23,7 @@ needs_arm = pytest.mark.skipif(
 
 @needs_arm
 def test_one_line_for_each_program(tmp_path, monkeypatch):
-    for package in ("m2cgen", "emlearn"):
+    for package in ("m2cgen", "emlearn", "micromlgen"):
         if find_spec(package) is None:
             pytest.skip(f"needs {package}")
     quick = {"n_min": 4, "max_neurons": 4, "max_layers": 1, "epochs": (2,), "learning_rates": (0.01,)}
@@ -36,7 +36,8 @@ def test_one_line_for_each_program(tmp_path, monkeypatch):
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["series"] for line in lines] == [
         *(f"ours, {variant}" for variant in flash.VARIANTS),
-        *("MLP, emlearn", "trees, emlearn", "trees, m2cgen", "linear, m2cgen"),
+        *("MLP, emlearn", "trees, emlearn", "trees, m2cgen", "trees, micromlgen"),
+        *("linear, m2cgen", "SVM, micromlgen"),
     ]
     for line in lines:
         assert line["table"] == "wine"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 
 import opgrow
 from opgrow import export_c
@@ -48,6 +49,25 @@ def test_a_network_says_the_same_on_a_chip(key: str, model: opgrow.HeMLRNClassif
             exported_program(model, "float32", arithmetic), "float32", arithmetic, key
         )
         assert estimated == pytest.approx(outcome.ticks, rel=0.3)
+
+
+@needs_compiler
+@pytest.mark.skipif(boards.missing(BOARDS["m4"]) is not None, reason=f"{boards.missing(BOARDS['m4'])}")
+def test_two_products_at_once_have_the_same_sum_and_take_fewer_instructions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = load_digits(return_X_y=True)
+    operators = [("multiplication", "sum", "tanh")]
+    model = opgrow.HeMLRNClassifier(
+        n_min=10, max_neurons=10, max_layers=1, n_estimators=1, operators=operators, random_state=0
+    ).fit(x[:, :63], y)  # three of the inputs are left over from groups of four
+    without = replace(BOARDS["m4"], flags=(*BOARDS["m4"].flags, "-U__ARM_FEATURE_SIMD32"))
+    monkeypatch.setitem(BOARDS, "one by one", without)
+    modes = [{"arithmetic": "integer"}, {"arithmetic": "integer", "weights": "int8"}]
+    found = list(outcomes(model, "digits", x[:40, :63], ["m4", "one by one"], modes, sizes=False))
+    assert [outcome.wrong for outcome in found] == [""] * 4
+    for two, one in zip(found[::2], found[1::2], strict=True):
+        assert two.ticks < 0.95 * one.ticks
 
 
 @needs_compiler

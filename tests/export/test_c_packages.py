@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from opgrow.export.c_packages import PACKAGES
 from tests.export.compiled import FLAGS, needs_compiler
 
 ARDUINO = Path("/usr/share/arduino/hardware/arduino/avr")
+MICROPYTHON = os.environ.get("OPGROW_MICROPYTHON")
 CLASSES, NUMBERS = load_iris(return_X_y=True)[0], load_diabetes(return_X_y=True)[0][:150]
 
 
@@ -39,6 +41,20 @@ def check_numbers(printed: str) -> None:
     assert len(rows) == 5
     for actual, expected in rows:
         assert int(actual) == pytest.approx(int(expected), rel=0.01)
+
+
+def said_by_a_sketch(program: Path) -> str:
+    """What a sketch prints up to its last row; it never ends by itself."""
+    command = ["timeout", "60", "simavr", "-m", "atmega328p", "-f", "16000000", str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as simulated:
+        assert simulated.stdout is not None
+        printed = ""
+        for line in simulated.stdout:
+            printed += line
+            if "row 4" in line:
+                break
+        simulated.terminate()
+    return re.sub(r"\x1b\[[0-9;]*m", "", printed)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -95,31 +111,42 @@ def test_the_program_for_zephyr_prints_what_python_says(fitted: dict[str, Any], 
 
 
 @pytest.mark.skipif(
-    not ARDUINO.is_dir() or shutil.which("avr-g++") is None or shutil.which("simavr") is None,
-    reason="needs arduino-core-avr, gcc-avr, avr-libc and simavr, packages of Debian",
+    any(shutil.which(tool) is None for tool in ("arduino-builder", "avr-g++", "simavr"))
+    or not ARDUINO.is_dir(),
+    reason="needs arduino-builder, arduino-core-avr, gcc-avr, avr-libc and simavr, packages of Debian",
 )
 def test_the_sketch_runs_on_an_arduino(fitted: dict[str, Any], tmp_path: Path) -> None:
+    libraries, build = tmp_path / "libraries", tmp_path / "build"
+    libraries.mkdir()
+    build.mkdir()
+    fitted["HeMLGOPClassifier"].export_c(libraries / "flower", package="arduino", calibration=CLASSES)
+    said = run(
+        *("arduino-builder", "-compile", "-fqbn", "arduino:avr:uno", "-warnings", "all"),
+        *("-hardware", "/usr/share/arduino-builder", "-hardware", ARDUINO.parents[1], "-tools", "/usr/bin"),
+        *("-prefs", "compiler.cpp.extra_flags=-DDECIMAL_DIG=10"),  # which Debian's avr-libc lacks for C++
+        *("-libraries", libraries, "-build-path", build),
+        libraries / "flower" / "examples" / "flower_rows" / "flower_rows.ino",
+    )
+    assert "flower" not in said.split("Sketch uses")[0], "a warning about the library"
+    check_classes(said_by_a_sketch(build / "flower_rows.ino.elf"))
+
+
+@needs_compiler
+@pytest.mark.skipif(
+    MICROPYTHON is None, reason="needs the sources of MicroPython in the folder that OPGROW_MICROPYTHON names"
+)
+def test_micropython_has_the_network_as_a_module(fitted: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "flower"
-    fitted["HeMLGOPClassifier"].export_c(folder, package="arduino", calibration=CLASSES)
-    core, pins = ARDUINO / "cores" / "arduino", ARDUINO / "variants" / "standard"
-    chip = ["-mmcu=atmega328p", "-DF_CPU=16000000L", "-DARDUINO=10819", f"-I{core}", f"-I{pins}", "-Os"]
-    chip += ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-w"]
-    sketch = folder / "examples" / "flower_rows" / "flower_rows.ino"
-    program = tmp_path / "sketch.cpp"  # as the Arduino IDE makes it of a sketch
-    program.write_text("#include <Arduino.h>\n" + sketch.read_text())
-    objects = []
-    for source in [*core.glob("*.c"), folder / "src" / "flower.c"]:
-        objects.append(tmp_path / f"{source.name}.o")
-        run("avr-gcc", "-std=gnu11", *chip, "-c", source, "-o", objects[-1])
-    for source in [*(s for s in core.glob("*.cpp") if s.name != "WString.cpp"), program]:
-        objects.append(tmp_path / f"{source.name}.o")
-        flags = ["-std=gnu++11", "-fno-exceptions", "-fno-threadsafe-statics", f"-I{folder / 'src'}"]
-        run("avr-g++", *flags, *chip, "-c", source, "-o", objects[-1])
-    made = tmp_path / "sketch.elf"
-    run("avr-gcc", *chip, *objects, "-lm", "-o", made)
-    command = ["timeout", "8", "simavr", "-m", "atmega328p", "-f", "16000000", str(made)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # a sketch never ends
-    check_classes(re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr))
+    fitted["HeMLGOPClassifier"].export_c(folder, package="micropython", calibration=CLASSES)
+    without = ["MICROPY_PY_FFI=0", "MICROPY_PY_SSL=0", "MICROPY_PY_BTREE=0", "MICROPY_SSL_MBEDTLS=0"]
+    without += ["MICROPY_VFS_LFS1=0", "MICROPY_VFS_LFS2=0", "FROZEN_MANIFEST="]
+    unix = Path(str(MICROPYTHON)) / "ports" / "unix"
+    run("make", "-C", unix, "-j2", f"BUILD={tmp_path / 'build'}", f"USER_C_MODULES={folder}", *without)
+    printed = run(tmp_path / "build" / "micropython", folder / "flower_rows.py")
+    rows = re.findall(r"^(\d) in Python (\d)$", printed, re.MULTILINE)
+    assert len(rows) == 5
+    assert all(actual == expected for actual, expected in rows)
+    assert len({actual for actual, _ in rows}) > 1
 
 
 def test_errors_are_a_sentence(fitted: dict[str, Any], tmp_path: Path) -> None:

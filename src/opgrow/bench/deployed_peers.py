@@ -1,4 +1,4 @@
-"""Other models where predictions are timed: as C by m2cgen and emlearn, and as ``predict``."""
+"""Other models where predictions are timed: as C by m2cgen, emlearn and micromlgen, and as ``predict``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,20 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..export.c_text import floating
 from .c_programs import CFunction
 from .runtimes import Candidate, Runtimes
 
-__all__ = ["HIDDEN", "TREES", "by_emlearn", "by_m2cgen", "on_raw_inputs", "peer_candidates", "scaled"]
+__all__ = [
+    "HIDDEN",
+    "TREES",
+    "by_emlearn",
+    "by_m2cgen",
+    "by_micromlgen",
+    "on_raw_inputs",
+    "peer_candidates",
+    "scaled",
+]
 
 #: Numbers of trees and of hidden neurons that are tried.
 TREES = (1, 3, 5, 10, 20, 50, 100)
@@ -55,6 +65,23 @@ int model_predict(const float *x)
     return emlearn_model_predict(x, %(n)d);
 }
 """
+#: Around the C++ of micromlgen, whose inputs may have to be standardised.
+_MICROMLGEN = """
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+%(text)s
+%(constants)s
+extern "C" int model_predict(const float *raw)
+{
+    static Eloquent::ML::Port::Model model;
+    float x[%(n)d];
+    for (int i = 0; i < %(n)d; i++) {
+        x[i] = %(value)s;
+    }
+    return model.predict(x);
+}
+"""
 
 
 def peer_candidates(runtimes: Runtimes) -> Iterator[Candidate]:
@@ -65,6 +92,7 @@ def peer_candidates(runtimes: Runtimes) -> Iterator[Candidate]:
     name = f"random forest ({n} trees)"
     yield from by_m2cgen(runtimes, name, forest, expected)
     yield from by_emlearn(runtimes, name, forest, expected, method="inline", dtype="float")
+    yield from by_micromlgen(runtimes, name, forest, expected)
     yield runtimes.predict(name, forest, expected)
     mlps = {n: scaled(MLPClassifier((n,), max_iter=1000, random_state=runtimes.seed)) for n in HIDDEN}
     n, mlp = _smallest(runtimes, mlps)
@@ -121,6 +149,31 @@ def by_emlearn(
         return CFunction(path, "model_predict", flags=(f"-I{emlearn.includedir}",))
 
     yield from runtimes.compiled(name, "C by emlearn", expected, write)
+
+
+def by_micromlgen(runtimes: Runtimes, name: str, model: Any, expected: np.ndarray) -> Iterator[Candidate]:
+    """A model, or a pipeline of a scaler and a model, as C++ by micromlgen."""
+    if not runtimes.has("micromlgen", "bench"):
+        return
+    from micromlgen import port
+
+    def write(path: Path) -> CFunction:
+        constants, value, last = "", "raw[i]", model
+        if hasattr(model, "steps"):
+            scaler, last = model[0], model[-1]
+            arrays = {"means": scaler.mean_, "factors": 1 / scaler.scale_}
+            constants = "\n".join(
+                f"static const float {key}[] = {{{', '.join(map(floating, values.tolist()))}}};"
+                for key, values in arrays.items()
+            )
+            value = "(raw[i] - means[i]) * factors[i]"
+        text = port(last, classname="Model").replace("#include <cstdarg>", "")
+        names = {"text": text, "constants": constants, "n": runtimes.x.shape[1], "value": value}
+        source = path.with_suffix(".cpp")
+        source.write_text(_MICROMLGEN % names)
+        return CFunction(source, "model_predict", flags=("-fno-exceptions", "-fno-threadsafe-statics"))
+
+    yield from runtimes.compiled(name, "C++ by micromlgen", expected, write)
 
 
 def scaled(model: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Accuracy against flash: our networks as C in all variants, beside other models as C by emlearn and m2cgen.
+"""Accuracy against flash: our networks as C in all variants, beside other models as C by other packages.
 
 Flash is what a program for a Cortex-M4 takes more than one without the model: code, constants, and the
 functions of libraries, such as the exponentials and the double precision that some of the others call.
@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
 
 from ..estimators import HeMLGOPClassifier
 from .deployed_networks import export_network
-from .deployed_peers import HIDDEN, TREES, by_emlearn, by_m2cgen, on_raw_inputs, scaled
+from .deployed_peers import HIDDEN, TREES, by_emlearn, by_m2cgen, by_micromlgen, on_raw_inputs, scaled
 from .runtimes import Candidate, Runtimes
 
 __all__ = ["NETWORKS", "VARIANTS", "study"]
@@ -101,9 +102,13 @@ def _others(runtimes: Runtimes) -> Iterator[tuple[str, Candidate]]:
         trees = by_emlearn(runtimes, _trees(n), forest, expected, method="inline", dtype="float")
         yield from _named("trees, emlearn", trees)
         yield from _named("trees, m2cgen", by_m2cgen(runtimes, _trees(n), forest, expected))
+        yield from _named("trees, micromlgen", by_micromlgen(runtimes, _trees(n), forest, expected))
     linear = scaled(LogisticRegression(max_iter=1000)).fit(runtimes.x, runtimes.y)
     logistic = by_m2cgen(runtimes, "logistic regression", on_raw_inputs(linear), runtimes.codes(linear))
     yield from _named("linear, m2cgen", logistic)
+    machine = scaled(SVC(gamma=1 / runtimes.x.shape[1])).fit(runtimes.x, runtimes.y)
+    by_kernel = by_micromlgen(runtimes, "support vector machine", machine, runtimes.codes(machine))
+    yield from _named("SVM, micromlgen", by_kernel)
 
 
 def _trees(n: int) -> str:

@@ -22,8 +22,8 @@ def flash(
 ) -> None:
     """Accuracy on test rows, and flash on a Cortex-M4, of networks and of other models as C.
 
-    Of our networks in all variants, and of multilayer perceptrons, trees and a linear model by emlearn and
-    m2cgen. It needs arm-none-eabi-gcc.
+    Of our networks in all variants, and of multilayer perceptrons, trees, a linear model and a support
+    vector machine by emlearn, m2cgen and micromlgen. It needs arm-none-eabi-gcc.
     """
     import json
 

@@ -66,6 +66,8 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
     intervals_: Intervals | None = None
     #: What `partial_fit` holds of the rows that it has seen.
     running_: Running | None = None
+    #: Whether the head of what is grown goes on learning, for which it needs features to spare.
+    _learns_on: bool = False
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``table__max_categories=20`` gives the table an encoder if it has none.
@@ -113,9 +115,13 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
         """Whether `_student` may have settings."""
         return False
 
-    def _student(self, settings: Settings, teacher: NetworkSize) -> Settings | None:
-        """Settings of a network that learns from the grown one, or from the average, and takes its place."""
-        return None
+    def _students(self, settings: Settings, teacher: NetworkSize) -> list[list[Settings]]:
+        """Settings of networks that learn from the grown one, or from the average; one takes its place.
+
+        Each list has one kind of network, the smallest first; a later list is of another kind, which takes
+        more time to compute. Without any, the grown network stays.
+        """
+        return []
 
     # --- answered by classifiers and regressors ---
 

@@ -24,15 +24,16 @@ PARAMETERS = {
         Bounds on the width of a layer and on the depth.""",
     "preset": """{"balanced", "compact", "accurate"} or None
         Values of the parameters that are "auto". "balanced" averages 5 networks that grow by small blocks for
-        as long as that helps. "compact" lets a smaller network learn from such an average: 500
-        parameters where there are at most 20 inputs and 10 classes. "accurate" averages 15 networks.
-        None grows a single network.""",
+        as long as that helps. "compact" lets the smallest network that is about as good learn from
+        such an average: it has at most 500 parameters where there are up to 20 inputs and 10 classes.
+        "accurate" averages 15 networks. None grows a single network.""",
     "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",
     "distill": """"auto", int or None
         Neurons of one more network, which learns from what the others say of the training rows and takes
-        their place: it is nearly as good as an average, and much smaller. None: there is none.""",
+        their place: it is nearly as good as an average, and much smaller. None: there is none. With "auto",
+        ``preset="compact"`` tries several numbers.""",
     "block_threshold, layer_threshold": """float
         Least relative improvement of the score by which a new block or layer is kept.""",
     "ridge": """"auto", float or sequence of float

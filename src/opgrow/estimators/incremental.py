@@ -139,7 +139,11 @@ class IncrementalEstimator(LearningEstimator[Settings]):
         first = not hasattr(self, "network_")
         self._check_stream(first)
         if first:
-            super().fit(x, y, sample_weight)
+            self._learns_on = True
+            try:
+                super().fit(x, y, sample_weight)
+            finally:
+                del self._learns_on
         if first or self.drift is None:
             self._add(x, y, sample_weight, classes, first=first)
         else:

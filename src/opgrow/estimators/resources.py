@@ -73,9 +73,9 @@ def plan_fit(
     footprint = _footprint(estimator, member)
     of_each = footprint.n_parameters(n_features, n_outputs)
     largest = n_networks * (of_each - n_outputs) + n_outputs
-    student = estimator._student(settings, NetworkSize(n_features, n_outputs, largest))
-    if student is not None:
-        largest = _footprint(estimator, student).n_parameters(n_features, n_outputs)
+    students = estimator._students(settings, NetworkSize(n_features, n_outputs, largest))
+    if students:
+        largest = _footprint(estimator, students[-1][-1]).n_parameters(n_features, n_outputs)
     if settings.max_parameters is not None:
         largest = min(largest, settings.max_parameters)
     target_bytes = SINGLE if is_classifier(estimator) else 2 * DOUBLE
@@ -90,7 +90,7 @@ def plan_fit(
         n_outputs=sizes.n_outputs,
         n_networks=n_networks,
         side_by_side=side_by_side,
-        distills=student is not None,
+        distills=bool(students),
         n_parameters=largest,
         device=device,
         data=n_rows * (n_features * SINGLE + n_outputs * target_bytes),

@@ -130,15 +130,18 @@ TABLES = {
 }
 
 
-def fixed_operators(sets: Iterable[OperatorSet], also: str, digits: tuple[int, int]) -> str:
+def fixed_operators(
+    sets: Iterable[OperatorSet], also: str, digits: tuple[int, int], weights: str = "int16"
+) -> str:
     """The functions of operator sets, with the helpers and tables that they need.
 
-    ``also`` is further text whose helpers are needed; psi and products of two saturate at 2^digits.
+    ``also`` is further text whose helpers are needed; psi and products of two saturate at 2^digits. The
+    weights are stored as ``weights``.
     """
     sets = list(sets)
     pools = {(s.nodal, s.pool): s for s in sets}.values()
     functions = [_nodal(psi) for psi in dict.fromkeys(s.nodal_operator for s in pools if not is_exact(s))]
-    functions += [_pool(operators) for operators in pools]
+    functions += [_pool(operators, weights) for operators in pools]
     functions += [
         _activation(activation) for activation in dict.fromkeys(s.activation_operator for s in sets)
     ]
@@ -159,7 +162,8 @@ def fixed_operators(sets: Iterable[OperatorSet], also: str, digits: tuple[int, i
         limits.append(
             "/* The largest exponent, with 20 fractional bits. */\n#define TEN (INT32_C(10) << 20)\n"
         )
-    return "\n".join([*limits, *tables, _ARITHMETIC, *helpers, *functions])
+    dual = [_DUAL] if any("#if DUAL" in function for function in functions) else []
+    return "\n".join([*limits, *tables, *dual, _ARITHMETIC, *helpers, *functions])
 
 
 def _calls(code: str, mark: str) -> bool:
@@ -188,14 +192,16 @@ def _function(signature: str, body: str) -> str:
     return f"{signature}\n{{\n{textwrap.indent(body, '    ')}}}\n"
 
 
-def _pool(operators: OperatorSet) -> str:
+def _pool(operators: OperatorSet, weights: str) -> str:
     """rho over the inputs of psi, with ``pooled_bits`` fractional bits."""
     pool, exact = stated(operators.pool_operator.fixed), stated(operators.nodal_operator.fixed).exact
     term = f"psi_{operators.nodal}(x[{{i}}], WEIGHT_AT(w + {{i}}), w_bits, x_bits, psi_bits)"
     bits, formats = pool.bits, "int x_bits, int psi_bits, int pooled_bits"
     if exact is not None and is_exact(operators):
         term, bits, formats = exact.c, exact.bits, "int x_bits, int pooled_bits"
-    body = with_terms(_SUM_OF_PAIRS if _fits_in_pairs(operators) else pool.c, term).replace("BITS", bits)
+    pairs = _SUM_OF_PAIRS.replace("DUAL\n", _dual_loop(weights))
+    body = with_terms(pairs if _fits_in_pairs(operators) else pool.c, term).replace("BITS", bits)
+    body = re.sub(r"^ +(?=#)", "", body, flags=re.MULTILINE)  # preprocessor lines begin at the margin
     formats += ", int pair_bits" if _multiplies_pairs(pool) else ""
     return (
         f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, weights_t w, int n, "
@@ -203,10 +209,12 @@ def _pool(operators: OperatorSet) -> str:
     )
 
 
-#: Two products of 16-bit numbers fit into 32 bits, which are quicker than 64.
+#: Two products of 16-bit numbers fit into 32 bits, which are quicker than 64. Most of the sum is left to
+#: instructions for two products at once, where there are any.
 _SUM_OF_PAIRS = """\
 int64_t total = 0;
 int i = 0;
+DUAL
 for (; i + 2 <= n; i += 2) {
     total += PSI(i) + PSI(i + 1);
 }
@@ -215,6 +223,49 @@ if (i < n) {
 }
 return rescale(total, BITS - pooled_bits);
 """
+
+
+#: Cortex-M4, M7 and M33: four products by two instructions; the sum is exact, and so the same. Bytes are
+#: widened to 16 bits two at a time, those with even numbers first.
+_DUAL_LOOP = """\
+#if DUAL
+for (; i + 4 <= n; i += 4) {
+    const uint32_t first = WORD_AT(x + i), second = WORD_AT(x + i + 2);
+    STEPS
+}
+#endif
+"""
+_DUAL_STEPS = {
+    "int16": """\
+    total = __smlald((int32_t)first, (int32_t)WORD_AT(w + i), total);
+    total = __smlald((int32_t)second, (int32_t)WORD_AT(w + i + 2), total);
+""",
+    "int8": """\
+    const uint32_t bytes = WORD_AT(w + i);
+    const uint32_t even = (first & 0xFFFF) | second << 16, odd = first >> 16 | (second & 0xFFFF0000);
+    total = __smlald((int32_t)even, __sxtb16((int32_t)bytes), total);
+    total = __smlald((int32_t)odd, __sxtb16((int32_t)(bytes >> 8)), total);
+""",
+}
+_DUAL = """\
+/* Instructions that multiply two pairs of 16-bit numbers and add both products to a sum. */
+#if defined(__ARM_FEATURE_SIMD32) && defined(__ARM_FEATURE_UNALIGNED) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_acle.h>
+#define DUAL 1
+struct __attribute__((packed, may_alias)) word {
+    uint32_t bits;
+};
+#define WORD_AT(place) (((const struct word *)(const void *)(place))->bits)
+#else
+#define DUAL 0
+#endif
+"""
+
+
+def _dual_loop(weights: str) -> str:
+    """The part of a sum that is computed two products at a time, where weights are stored so."""
+    steps = _DUAL_STEPS.get(weights)
+    return "" if steps is None else _DUAL_LOOP.replace("    STEPS\n", steps)
 
 
 def _fits_in_pairs(operators: OperatorSet) -> bool:

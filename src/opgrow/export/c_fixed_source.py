@@ -50,7 +50,7 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
     ]
     public = _public_functions(fixed, name)
     operators = fixed_operators(
-        (step.operators for step in steps), "\n".join([*functions, public]), fixed.digits
+        (step.operators for step in steps), "\n".join([*functions, public]), fixed.digits, fixed.weights
     )
     units = [_ROOT] if any(step.unit for step in steps) else []
     in_bounds = "" if fixed.bound is None else f" in units of its bound, with {BOUND_BITS} fractional bits,"

@@ -186,7 +186,7 @@ _MODULE = """\
 #include "py/runtime.h"
 
 #include "{name}.h"
-
+{floats}
 static void {name}_row(mp_obj_t sequence, {number} *x)
 {{
     size_t length;
@@ -225,6 +225,11 @@ const mp_obj_module_t {name}_module = {{
 }};
 MP_REGISTER_MODULE(MP_QSTR_{name}, {name}_module);
 """
+_NEEDS_FLOATS = """
+#if !MICROPY_PY_BUILTINS_FLOAT
+#error "This MicroPython has no floats: export with arithmetic=\"integer\"."
+#endif
+"""
 _MODULE_PREDICT = """
 static mp_obj_t {name}_class_of(mp_obj_t sequence)
 {{
@@ -252,6 +257,7 @@ def _micropython(contents: Contents) -> dict[str, str]:
         made="mp_float_t" if floats else "mp_int_t",
         predict=_MODULE_PREDICT.format(**names) if contents.classifies else "",
         entry=entry if contents.classifies else "",
+        floats=_NEEDS_FLOATS if floats else "",
     )
     what = "predict" if contents.classifies else "scores"
     rows = contents.rows.astype(np.float32) if floats else contents.rows

@@ -86,29 +86,37 @@ _SCRIPT = """\
 // import {{ load }} from {script}; const m = await load(); m.predict(row); m.{scores}(row)
 // A row is an array of the columns in order, or an object by their names; null is a gap.
 export const labels = {labels};
-// Names; of text also the categories, the code of other texts, and that of a gap.
 export const columns = {columns};
-
+{texts}
 export async function load(source = new URL({module}, import.meta.url)) {{
   const fetched = typeof source === "string" || source instanceof URL;
   const bytes = fetched ? await (await fetch(source)).arrayBuffer() : source;
   const c = (await WebAssembly.instantiate(bytes)).instance.exports;
   const input = new {numbers}(c.memory.buffer, c.inputs(), columns.length);
   const output = new Float32Array(c.memory.buffer, c.outputs(), {n_outputs});
-  const code = (v, [, known, other, gap]) => {{
-    if (!known) return v == null || v === "" ? NaN : v instanceof Date ? v / 1000 : Number(v);
-    const i = v == null || v !== v ? -1 : known.indexOf(String(v));
-    return i >= 0 ? i : v == null || v !== v || v === "" ? gap : other;
-  }};
   const put = (row) => {{
     const list = Array.isArray(row) || ArrayBuffer.isView(row);
     if (list && row.length !== columns.length)
-      throw new RangeError(`A row has ${{columns.length}} numbers or texts, got ${{row.length}}.`);
-    columns.forEach((column, i) => {{ input[i] = code(list ? row[i] : row[column[0]], column); }});
+      throw new RangeError(`A row has ${{columns.length}} values, got ${{row.length}}.`);
+    columns.forEach((name, i) => {{ input[i] = {code}(list ? row[i] : row[name]{place}); }});
   }};
   const scores = (row) => (put(row), c.scores(), [...output]);
   return {{ {face} }};
 }}
+"""
+#: What an input is for the program: of numbers alone, and of columns of a table.
+_NUMBER = """
+const number = (v) => (v == null || v === "" ? NaN : v);
+"""
+_CODE = """
+// Of columns of text, by their place: the categories, the code of other texts, and that of a gap.
+const texts = {texts};
+const code = (v, i) => {{
+  const gap = v == null || v !== v;
+  if (!texts[i]) return gap || v === "" ? NaN : v instanceof Date ? v / 1000 : v;
+  const [known, other, none] = texts[i], k = gap ? -1 : known.indexOf(String(v));
+  return k >= 0 ? k : gap || v === "" ? none : other;
+}};
 """
 _CLASSES = "labels, probabilities: scores, predict: (row) => (put(row), labels[c.predict()] ?? null)"
 _NUMBERS = "values: scores, predict: (row) => {value}"
@@ -205,7 +213,7 @@ def _script(estimator: Any, module: Path, script: Path) -> str:
     """The JavaScript that loads a module."""
     classes = estimator.classes_.tolist() if hasattr(estimator, "classes_") else None
     n_outputs = estimator.network_.n_outputs
-    columns = _columns(estimator)
+    names, texts = _columns(estimator)
     if classes is None:
         face = _NUMBERS.format(value="scores(row)[0]" if n_outputs == 1 else "scores(row)")
     else:
@@ -217,25 +225,27 @@ def _script(estimator: Any, module: Path, script: Path) -> str:
         module=json.dumps(quote(module.name)),
         scores="values" if classes is None else "probabilities",
         labels=json.dumps(classes),
-        columns=json.dumps(columns, ensure_ascii=False),
-        numbers="Float32Array" if table_text(estimator.table_, "model", None) is None else "Float64Array",
+        columns=names,
+        texts=_NUMBER if texts is None else _CODE.format(texts=json.dumps(texts, ensure_ascii=False)),
+        code="number" if texts is None else "code",
+        place="" if texts is None else ", i",
+        numbers="Float32Array" if texts is None else "Float64Array",
         n_outputs=n_outputs,
         face=face,
     )
 
 
-def _columns(estimator: Any) -> list[list[Any]]:
-    """Name of each column; of text also the categories, the code of other texts, and that of a gap."""
+def _columns(estimator: Any) -> tuple[str, dict[int, list[Any]] | None]:
+    """The names of the columns as JavaScript, and what `_CODE` has to know of text; None without a table."""
     table = table_text(estimator.table_, "model", None)
     if table is None:
-        names = estimator.input_names or [f"x{i}" for i in range(estimator.network_.n_inputs)]
-        return [[name] for name in names]
-    columns = []
-    for column in table.columns:
+        n, names = estimator.network_.n_inputs, estimator.input_names
+        made = f"Array.from({{ length: {n} }}, (_, i) => `x${{i}}`)"
+        return json.dumps(names, ensure_ascii=False) if names else made, None
+    texts: dict[int, list[Any]] = {}
+    for place, column in enumerate(table.columns):
         if isinstance(column, TextColumn | TargetColumn):
             n, pooled = len(column.categories), isinstance(column, TextColumn) and column.pooled
             gap = n + pooled if column.missing else -1
-            columns.append([column.name, list(column.categories), n if pooled else -1, gap])
-        else:
-            columns.append([column.name])
-    return columns
+            texts[place] = [list(column.categories), n if pooled else -1, gap]
+    return json.dumps([column.name for column in table.columns], ensure_ascii=False), texts

@@ -7,7 +7,15 @@ from sklearn.datasets import load_iris, load_wine
 
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
 from opgrow.estimators.base import NetworkSize
-from opgrow.estimators.families.presets import PRESETS, n_networks, preset_of, student_size, widest
+from opgrow.estimators.families.presets import (
+    PRESETS,
+    finds_its_size,
+    n_networks,
+    preset_of,
+    sizes_up_to,
+    student_size,
+    widest,
+)
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
 
@@ -27,10 +35,25 @@ def block_sizes(**parameters):
 def test_a_compact_network_has_few_parameters():
     x, y = load_wine(return_X_y=True)
     model = HeMLGOPClassifier(preset="compact", max_neurons=20, random_state=0, **SHORT).fit(x, y)
-    assert 400 < model.network_.n_parameters() <= 500
+    assert model.network_.n_parameters() <= 500
     assert len(model.network_.layers) == 1
     # The average of the networks before the last one was its teacher.
     assert model.history_[-1].member == PRESETS["compact"].n_estimators + 1
+
+
+def test_a_compact_network_that_goes_on_learning_has_all_features_there_is_room_for():
+    x, y = load_wine(return_X_y=True)
+    model = HeMLGOPClassifier(preset="compact", max_neurons=20, random_state=0, **SHORT).partial_fit(x, y)
+    assert 470 < model.network_.n_parameters() <= 500
+
+
+def test_students_are_tried_from_one_neuron_to_all():
+    assert sizes_up_to(1) == [1]
+    assert sizes_up_to(8) == [1, 2, 4, 8]
+    assert sizes_up_to(38) == [1, 2, 4, 8, 16, 32, 38]
+    assert finds_its_size(HeMLGOPClassifier(preset="compact"))
+    assert not finds_its_size(HeMLGOPClassifier(preset="compact", distill=20))
+    assert not finds_its_size(HeMLGOPClassifier(max_parameters=300))
 
 
 @pytest.mark.parametrize(("n_inputs", "n_outputs"), [(2, 2), (20, 10), (7, 1)])

@@ -12,20 +12,23 @@ from ...common.checks import check_choice, check_flag, check_integer, check_numb
 from ...growth.methods.hemlgop import BlockSettings
 from ...growth.model import criterion_of
 from ...growth.search import SCORES, SearchSettings
-from ...operators import library
+from ...operators import OperatorSet, library
 from ...rows.chunks.limits import check_memory_limit
 from ...rows.problem import Problem
 from ..parameters import Operators, n_threads
 from .presets import PresetParameters, preset_of, widest
 from .translation import TuningParameters, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
-__all__ = ["BlockParameters", "fill_in", "translate"]
+__all__ = ["BlockParameters", "fill_in", "patient", "plain_sets", "translate"]
 
 #: In layers of more inputs than this, a perceptron is always among the tuned candidates.
 _MANY_INPUTS = 16
 _RIDGES: tuple[float, ...] = (0.1, 1.0, 10.0)
 #: Epochs of joint tuning for classes and for numbers; fewer, but so many, where these would see more rows.
 _EPOCHS, _FEWEST_EPOCHS, _ROWS_SEEN = (60, 120), 20, 960_000
+#: Of a student that finds its own size: by how much tuning is longer than that of other blocks; epochs of the
+#: joint tuning; random draws of the search. The smaller a network, the more it depends on its start.
+_LONGER, _STUDENT_EPOCHS, _DRAWS = 4, 180, 8
 
 
 class BlockParameters(PresetParameters, TuningParameters, Protocol):
@@ -113,13 +116,32 @@ def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> Bl
     if is_auto(p.fine_tune_epochs):
         fewer = max(_FEWEST_EPOCHS, _ROWS_SEEN // problem.n_rows)
         fine_tuning = fine_tuning_of(p, fine_tuning, min(sum(fine_tuning.epochs), fewer))
+    tuning = replace(settings.tuning, **sized_of(p, (problem.sketch or problem).n_rows))
+    if settings.longer > 1:
+        rows_seen = problem.n_rows * max(1, sum(tuning.epochs))
+        longer = min(settings.longer, max(1, _ROWS_SEEN // rows_seen))
+        tuning = replace(tuning, epochs=tuple(longer * epochs for epochs in tuning.epochs))
     ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
-    plain = frozenset(s for s in settings.sets if (s.nodal, s.pool) == ("multiplication", "sum"))
-    rivals = plain if p.tune_perceptron else frozenset()
+    rivals = frozenset(plain_sets(settings.sets) if p.tune_perceptron else ())
     return replace(
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=rivals),
         rivals_above=_MANY_INPUTS if is_auto(p.tune_perceptron) else 0,
-        tuning=replace(settings.tuning, **sized_of(p, (problem.sketch or problem).n_rows)),
+        tuning=tuning,
         fine_tuning=replace(fine_tuning, **sized_of(p, problem.n_rows)),
     )
+
+
+def patient(p: BlockParameters, settings: BlockSettings) -> BlockSettings:
+    """Settings that search and tune for longer, where there are few rows."""
+    return replace(
+        settings,
+        search=replace(settings.search, n_draws=max(settings.search.n_draws, _DRAWS)),
+        fine_tuning=fine_tuning_of(p, settings.fine_tuning, _STUDENT_EPOCHS),
+        longer=_LONGER,
+    )
+
+
+def plain_sets(sets: Sequence[OperatorSet]) -> tuple[OperatorSet, ...]:
+    """Those of perceptrons: multiplication and sum, which are the fastest, with any activation."""
+    return tuple(s for s in sets if (s.nodal, s.pool) == ("multiplication", "sum"))

@@ -15,9 +15,9 @@ from ..classifier import GrowingClassifier
 from ..parameter_groups import ChunkParameters, RunParameters, TuningParameters, declares_parameters
 from ..parameters import Operators
 from ..regressor import GrowingRegressor
-from .block_settings import fill_in, translate
+from .block_settings import fill_in, patient, plain_sets, translate
 from .paper_scales import TUNING_AS_READ, TUNING_OF_LARGE_PROBLEMS, held_out, is_large
-from .presets import n_networks, student_follows, student_size
+from .presets import finds_its_size, n_networks, sizes_up_to, student_follows, student_size
 
 __all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
 
@@ -131,19 +131,28 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
     def _student_follows(self, max_parameters: int | None) -> bool:
         return student_follows(self, max_parameters)
 
-    def _student(self, settings: BlockSettings, teacher: NetworkSize) -> BlockSettings | None:
+    def _students(self, settings: BlockSettings, teacher: NetworkSize) -> list[list[BlockSettings]]:
         size = student_size(self, teacher, settings.max_parameters)
         if size is None:
-            return None
+            return []
         tuning = replace(settings.tuning, dropout=0.0, input_dropout=0.0)
-        settings = replace(settings, tuning=tuning, dropouts=(0.0,), last_dropout=0.0)
-        return replace(settings, n_min=size, max_neurons=size, max_layers=1)
+        settings = replace(settings, tuning=tuning, dropouts=(0.0,), last_dropout=0.0, max_layers=1)
+        if self._learns_on or not finds_its_size(self):
+            return [[_of_size(settings, size)]]
+        settings = patient(self, settings)
+        kinds = dict.fromkeys(sets for sets in (plain_sets(settings.sets), settings.sets) if sets)
+        return [[replace(_of_size(settings, n), sets=sets) for n in sizes_up_to(size)] for sets in kinds]
 
     def _settings(self, classification: bool) -> BlockSettings:
         return translate(self, classification)
 
     def _complete(self, settings: BlockSettings, problem: Problem) -> BlockSettings:
         return fill_in(self, settings, problem)
+
+
+def _of_size(settings: BlockSettings, size: int) -> BlockSettings:
+    """Settings of a layer of one block with so many neurons."""
+    return replace(settings, n_min=size, max_neurons=size)
 
 
 @declares_parameters

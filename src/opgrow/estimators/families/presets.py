@@ -13,8 +13,10 @@ __all__ = [
     "PRESETS",
     "Preset",
     "PresetParameters",
+    "finds_its_size",
     "n_networks",
     "preset_of",
+    "sizes_up_to",
     "student_follows",
     "student_size",
     "widest",
@@ -137,3 +139,13 @@ def student_size(p: PresetParameters, teacher: NetworkSize, max_parameters: int 
         return None
     neurons = (most - teacher.n_outputs) // _each(teacher.n_inputs, teacher.n_outputs)
     return max(1, min(neurons, _MOST))
+
+
+def finds_its_size(p: PresetParameters) -> bool:
+    """Whether a student may have fewer neurons than there is room for."""
+    return is_auto(p.distill) and preset_of(p).student is not None
+
+
+def sizes_up_to(most: int) -> list[int]:
+    """Neurons of the students that are tried: powers of two, and as many as there may be."""
+    return [1 << power for power in range((most - 1).bit_length())] + [most]

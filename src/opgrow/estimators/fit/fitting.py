@@ -8,7 +8,7 @@ and tells the network the constants of the data.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from ...common.threads import stream
 from ...growth.checkpoints import Identity, NoFolder, journal_of, kept_seed, opened
 from ...growth.checkpoints.fingerprints import texts
 from ...growth.engine import Engine
-from ...growth.events import FitFinished, FitStarted, GrowthStep
+from ...growth.events import Event, FitFinished, FitStarted, GrowthStep
 from ...growth.loop import Growth
 from ...growth.settings import GrowthSettings
 from ...network import Linear, Network
@@ -36,6 +36,7 @@ from ..listeners.budget import budgets
 from .calibration import HeldOut, calibrate, joined
 from .data import FitData
 from .side_by_side import Listeners, listening
+from .students import Rehearsal, Student, indistinguishable, smallest
 
 __all__ = ["Fit"]
 
@@ -97,10 +98,10 @@ class Fit:
                 networks = list(stream(members, n_at_once))
                 grown = [(number, one) for number, one in enumerate(networks) if one is not None]
                 average, held = self._joined(grown)
-                network = self._taught(average)
+                network = self._taught(average, held)
                 data.finish(network)
                 self._judge(network, grown if network is average else [], held)
-                score = self._held_out_score(held) if network is average else None
+                score = self._held_out_score(held, self.settings.criterion) if network is average else None
                 self.listeners.hear_all(FitFinished(network, time.perf_counter() - started, score))
         estimator = self.estimator
         estimator.network_, estimator.loss_, estimator.sample_ = network, self.loss, data.sample
@@ -189,7 +190,7 @@ class Fit:
             held = held._replace(outputs=held.outputs * calibrate(network, held))
         return network, held
 
-    def _held_out_score(self, held: HeldOut | None) -> Score | None:
+    def _held_out_score(self, held: HeldOut | None, criterion: str) -> Score | None:
         """How well rows are predicted that were held out, in the units in which networks grow."""
         if held is None:
             return None
@@ -197,7 +198,7 @@ class Fit:
         outputs, target = (
             (part - constants.shift) / constants.spread for part in (held.outputs, held.target)
         )
-        return evaluate(self.settings.criterion, tuning.loss, outputs, target, held.weight)
+        return evaluate(criterion, tuning.loss, outputs, target, held.weight)
 
     def _judge(self, network: Network, grown: list[tuple[int, Network]], held: HeldOut | None) -> None:
         """Tell a regressor how far its predictions may be wrong, as rows say that were held out."""
@@ -208,29 +209,60 @@ class Fit:
             biases = np.stack([one.head.bias for _, one in grown]).astype(np.float64)
         self.estimator.intervals_ = intervals_of(network, biases, held)
 
-    def _taught(self, teacher: Network) -> Network:
+    def _taught(self, teacher: Network, held: HeldOut | None) -> Network:
         """The student that takes a network's place, where the family asks for one; else the network."""
-        settings, number = self.family._student(self.settings, NetworkSize.of(teacher)), self.n_networks
-        if settings is None:
+        kinds, number = self.family._students(self.settings, NetworkSize.of(teacher)), self.n_networks
+        if not kinds:
             return teacher
         self.listeners.begin_student()
         problem = self.data.distilled(teacher, self.loss)
-        growth = self._growth(number, problem, settings, self.engine)
-        student = growth.run()
-        self._note(number, growth)
+        if len(kinds) == len(kinds[0]) == 1:
+            growth = self._growth(number, problem, kinds[0][0], self.engine)
+            student = Student(growth, growth.run())
+        else:
+            student = self._chosen(kinds, problem, held)
+        self._note(number, student.growth)
+        return student.network
+
+    def _chosen(
+        self, kinds: Sequence[Sequence[GrowthSettings]], problem: Problem, held: HeldOut | None
+    ) -> Student:
+        """The smallest student that is about as good as its teacher."""
+        number, measure = self.n_networks, "brier" if self.data.classification else "loss"
+        rehearsal = Rehearsal(partial(self.listeners.hear, number + 1))
+
+        def grow(settings: GrowthSettings) -> Student:
+            settings, events = replace(settings, criterion=measure), list[Event]()
+            hear = rehearsal.next(events)
+            name = f"student{rehearsal.n_students:02d}"
+            growth = self._growth(number, problem, settings, self.engine, hear, name)
+            return Student(growth, growth.run(), events)
+
+        student = smallest(
+            kinds, indistinguishable(self._held_out_score(held, measure), problem.n_rows), grow
+        )
+        rehearsal.end(student)
         return student
 
-    def _growth(self, number: int, problem: Problem, settings: GrowthSettings, engine: Engine) -> Growth:
+    def _growth(
+        self,
+        number: int,
+        problem: Problem,
+        settings: GrowthSettings,
+        engine: Engine,
+        emit: Callable[[Event], None] | None = None,
+        name: str | None = None,
+    ) -> Growth:
         method, member = self.family._method, number + 1
         return method.growth(
             problem,
             method,
             self.family._complete(settings, problem),
             self.seed if number == 0 else _seed_of_member(self.seed, number),
-            partial(self.listeners.hear, member),
+            partial(self.listeners.hear, member) if emit is None else emit,
             engine,
             self.team,
-            journal_of(self.folder, f"network{member:02d}"),
+            journal_of(self.folder, name or f"network{member:02d}"),
         )
 
     def _note(self, number: int, growth: Growth) -> None:

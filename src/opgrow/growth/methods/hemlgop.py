@@ -57,6 +57,7 @@ class BlockSettings(GrowthSettings):
     last_dropout : that of the final tuning; None: the same
     head_ridge : with which the head is solved anew before the final tuning, as a part of the rows; None: it
         is tuned as it is
+    longer : by how much blocks are tuned for longer, at most, where there are few rows
     """
 
     sets: tuple[OperatorSet, ...]
@@ -71,6 +72,7 @@ class BlockSettings(GrowthSettings):
     dropouts: tuple[float, ...] = (0.0,)
     last_dropout: float | None = None
     head_ridge: float | None = None
+    longer: int = 1
 
     def next_block(self, width: int) -> int:
         """Neurons of the next block of a layer that has so many."""
