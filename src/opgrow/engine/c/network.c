@@ -171,6 +171,23 @@ static double finish_output(const og_network *network, int64_t c, double value)
     return value;
 }
 
+/* The limits of features that a linear head sees, applied to `width` rows side by side, in place. NaN stays NaN. */
+OG_INLINE void limit_features(const og_network *network, float *seen, const int width)
+{
+    const float *low = network->head_low, *high = network->head_high;
+    const int64_t *spans = network->spans;
+    if (!low || !high)
+        return;
+    for (int64_t s = 0; s < network->n_spans; s++, spans += 2)
+        for (int64_t f = 0; f < spans[1]; f++, low++, high++) {
+            float *values = seen + (spans[0] + f) * width;
+            for (int l = 0; l < width; l++) {
+                float value = *low > values[l] ? *low : values[l];
+                values[l] = *high < value ? *high : value;
+            }
+        }
+}
+
 /* Values [neuron][lane] of a block for all tiles of a batch; stride is the distance of tiles in `from` and `to`. */
 static void block_tiles(
     const og_network *network, const int64_t *block, int64_t tiles, const float *from, int64_t from_stride, float *to,
@@ -218,7 +235,7 @@ static void predict_tiles(
         from = features + first * OG_LANES;
         from_stride = stride;
     }
-    const float *seen = network->n_layers ? features : inputs;
+    float *seen = network->n_layers ? features : inputs;
     const int64_t *spans = network->spans;
     double sums[OG_LANES];
     if (block[OG_NODAL_CODE] >= 0) {
@@ -232,7 +249,8 @@ static void predict_tiles(
         }
         return;
     }
-    for (int64_t t = 0; t < tiles; t++)
+    for (int64_t t = 0; t < tiles; t++) {
+        limit_features(network, seen + t * from_stride, OG_LANES);
         for (int64_t c = 0; c < n_outputs; c++) {
             const float *weight = network->head_weight + c * network->n_features;
             OG_EACH_LANE(l) sums[l] = 0.0;
@@ -246,6 +264,7 @@ static void predict_tiles(
                 out[(start + r) * n_outputs + c] =
                     finish_output(network, c, sums[r % OG_LANES] + (double)network->head_bias[c]);
         }
+    }
 }
 
 static void predict_row(
@@ -268,7 +287,7 @@ static void predict_row(
         }
         from = features + first;
     }
-    const float *seen = network->n_layers ? features : row;
+    float *seen = network->n_layers ? features : row;
     const int64_t *spans = network->spans;
     if (block[OG_NODAL_CODE] >= 0) {
         OG_NAME(og_pool_row)(
@@ -279,6 +298,7 @@ static void predict_row(
             out[number * n_outputs + c] = finish_output(network, c, (double)values[c]);
         return;
     }
+    limit_features(network, seen, 1);
     for (int64_t c = 0; c < n_outputs; c++) {
         const float *weight = network->head_weight + c * network->n_features;
         double sum = 0.0;
