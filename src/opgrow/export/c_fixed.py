@@ -86,7 +86,10 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     bound = program.input_bound
     x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
     # Other rows than those for calibration have other largest features.
-    layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in layer_ranges]
+    largest = [_MARGIN * max(r["output"] for r in layer) for layer in layer_ranges]
+    if layer_ranges:  # which the head alone reads
+        largest[-1] = min(largest[-1], _largest_read(program))
+    layer_bits = [_fitting(most, 15, 24) for most in largest]
     if program.keeps_layers:  # the head sees several layers as one
         seen = {span.layer for span in program.head_spans}
         shared = min(layer_bits[layer] for layer in seen)
@@ -122,6 +125,15 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
         head_limits=_limits(program.head_low, program.head_high, x_bits, _INT16),
         head_range=last,
     )
+
+
+def _largest_read(program: Program) -> float:
+    """The largest magnitude of a feature of the last layer that the head reads; infinite without limits."""
+    if program.head_low is None or program.head_high is None:
+        return math.inf
+    most = np.maximum(np.abs(program.head_low), np.abs(program.head_high))
+    seen = [span.layer for span in program.head_spans for _ in range(span.start, span.stop)]
+    return float(most[-len(seen) :][np.array(seen) == len(program.layers) - 1].max(initial=0)) or math.inf
 
 
 def with_head(fixed: FixedProgram, head: Step) -> FixedProgram:
