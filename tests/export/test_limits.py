@@ -125,7 +125,10 @@ def _said(program: Program) -> np.ndarray:
 
 def test_linear_features_with_limits_stay_what_they_are() -> None:
     linear = OperatorSet("multiplication", "sum", "identity")
-    layers = [Layer([Block(4, 3, linear)]), Layer([Block(3, 4, OperatorSet("multiplication", "sum", "tanh"))])]
+    layers = [
+        Layer([Block(4, 3, linear)]),
+        Layer([Block(3, 4, OperatorSet("multiplication", "sum", "tanh"))]),
+    ]
     network = randomized(Network(4, 1, layers, broad=True))
     program = program_of(as_regressor(network))
     assert len(without_linear_features(program).layers) == 1
