@@ -71,4 +71,4 @@ def broad():
     return randomized(Network(4, 2, [features, enhancements], broad=True))
 
 
-ALL = [mixed, operational, progressive, limited_average, broad]
+ALL = [mixed, operational, progressive, broad]

@@ -171,21 +171,11 @@ static double finish_output(const og_network *network, int64_t c, double value)
     return value;
 }
 
-/* The limits of features that a linear head sees, applied to `width` rows side by side, in place. NaN stays NaN. */
-OG_INLINE void limit_features(const og_network *network, float *seen, const int width)
+/* A feature as a linear head reads it. NaN stays NaN. */
+OG_INLINE float within(float value, float low, float high)
 {
-    const float *low = network->head_low, *high = network->head_high;
-    const int64_t *spans = network->spans;
-    if (!low || !high)
-        return;
-    for (int64_t s = 0; s < network->n_spans; s++, spans += 2)
-        for (int64_t f = 0; f < spans[1]; f++, low++, high++) {
-            float *values = seen + (spans[0] + f) * width;
-            for (int l = 0; l < width; l++) {
-                float value = *low > values[l] ? *low : values[l];
-                values[l] = *high < value ? *high : value;
-            }
-        }
+    value = low > value ? low : value;
+    return high < value ? high : value;
 }
 
 /* Values [neuron][lane] of a block for all tiles of a batch; stride is the distance of tiles in `from` and `to`. */
@@ -235,7 +225,7 @@ static void predict_tiles(
         from = features + first * OG_LANES;
         from_stride = stride;
     }
-    float *seen = network->n_layers ? features : inputs;
+    const float *seen = network->n_layers ? features : inputs;
     const int64_t *spans = network->spans;
     double sums[OG_LANES];
     if (block[OG_NODAL_CODE] >= 0) {
@@ -249,22 +239,28 @@ static void predict_tiles(
         }
         return;
     }
-    for (int64_t t = 0; t < tiles; t++) {
-        limit_features(network, seen + t * from_stride, OG_LANES);
+    const float *low = network->head_low, *high = network->head_high;
+    for (int64_t t = 0; t < tiles; t++)
         for (int64_t c = 0; c < n_outputs; c++) {
             const float *weight = network->head_weight + c * network->n_features;
             OG_EACH_LANE(l) sums[l] = 0.0;
-            for (int64_t s = 0; s < network->n_spans; s++) {
+            for (int64_t s = 0, at = 0; s < network->n_spans; at += spans[2 * s + 1], s++) {
                 const float *tile = seen + t * from_stride + spans[2 * s] * OG_LANES;
-                for (int64_t f = 0; f < spans[2 * s + 1]; f++)
-                    OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[f], tile[f * OG_LANES + l], sums[l]);
-                weight += spans[2 * s + 1];
+                if (low)
+                    for (int64_t f = 0; f < spans[2 * s + 1]; f++) {
+                        float least = low[at + f], most = high[at + f];
+                        OG_EACH_LANE(l)
+                            sums[l] = OG_FMA_DOUBLE(
+                                weight[at + f], within(tile[f * OG_LANES + l], least, most), sums[l]);
+                    }
+                else
+                    for (int64_t f = 0; f < spans[2 * s + 1]; f++)
+                        OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[at + f], tile[f * OG_LANES + l], sums[l]);
             }
             for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
                 out[(start + r) * n_outputs + c] =
                     finish_output(network, c, sums[r % OG_LANES] + (double)network->head_bias[c]);
         }
-    }
 }
 
 static void predict_row(
@@ -287,7 +283,7 @@ static void predict_row(
         }
         from = features + first;
     }
-    float *seen = network->n_layers ? features : row;
+    const float *seen = network->n_layers ? features : row;
     const int64_t *spans = network->spans;
     if (block[OG_NODAL_CODE] >= 0) {
         OG_NAME(og_pool_row)(
@@ -298,15 +294,16 @@ static void predict_row(
             out[number * n_outputs + c] = finish_output(network, c, (double)values[c]);
         return;
     }
-    limit_features(network, seen, 1);
+    const float *low = network->head_low, *high = network->head_high;
     for (int64_t c = 0; c < n_outputs; c++) {
         const float *weight = network->head_weight + c * network->n_features;
         double sum = 0.0;
-        for (int64_t s = 0; s < network->n_spans; s++) {
-            for (int64_t f = 0; f < spans[2 * s + 1]; f++)
-                sum = OG_FMA_DOUBLE(weight[f], seen[spans[2 * s] + f], sum);
-            weight += spans[2 * s + 1];
-        }
+        for (int64_t s = 0, at = 0; s < network->n_spans; at += spans[2 * s + 1], s++)
+            for (int64_t f = 0; f < spans[2 * s + 1]; f++) {
+                float value = seen[spans[2 * s] + f];
+                value = low ? within(value, low[at + f], high[at + f]) : value;
+                sum = OG_FMA_DOUBLE(weight[at + f], value, sum);
+            }
         out[number * n_outputs + c] = finish_output(network, c, sum + (double)network->head_bias[c]);
     }
 }
