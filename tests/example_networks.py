@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
+
 from opgrow import PERCEPTRON, Block, Layer, Network, OperatorSet
-from tests.networks import randomized
+from opgrow.network.average import average
+from tests.networks import limited, randomized
 
 
 def perceptrons(*widths, activation="sigmoid"):
@@ -41,6 +44,23 @@ def progressive():
             Layer([structured, Block(n_inputs, n_neurons - 4, relu, norm="unit", bias=False)]),
         )
     return randomized(Network(4, 2, layers))
+
+
+def limited_average():
+    """The average of two networks, one of them with two layers, as a regressor: features have limits."""
+    first = Layer([Block(4, 5, OperatorSet("multiplication", "correlation1", "elu"))])
+    second = Layer([Block(5, 3, OperatorSet("dog", "sum", "relu"))])
+    other = Layer([Block(4, 4, OperatorSet("quadratic", "sum", "elu"))])
+    constants = {"output_mean": np.array([3.0, -1.0]), "output_scale": np.array([2.0, 0.5])}
+    networks = [randomized(Network(4, 2, layers), len(layers)) for layers in ([first, second], [other])]
+    network = average(networks)
+    for block in (block for layer in network.layers for block in layer):
+        block.norm.scale[:] = np.resize([1.5, -1.5], block.n_neurons)
+        block.norm.variance[:] = 0.5
+    network.input_bound = 3.0
+    for name, values in constants.items():
+        setattr(network, name, values)
+    return limited(network, np.random.default_rng(0).normal(size=(200, 4)))
 
 
 def broad():

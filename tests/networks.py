@@ -26,6 +26,27 @@ def randomized(network: Network, seed: int = 0, *, constants: bool = True) -> Ne
     return network
 
 
+def limited(network: Network, x: np.ndarray) -> Network:
+    """The network with limits that cut off the least and the largest features of rows, a fifth each."""
+    network.head_low, network.head_high = np.quantile(network.features(x), (0.2, 0.8), axis=0).astype("f4")
+    return network
+
+
+def in_double_with_limits(network: Network, x: np.ndarray) -> np.ndarray:
+    """Outputs of a linear head in double precision, with the limits of features and outputs by numpy."""
+    assert network.head_low is not None
+    shown = network.copy()
+    shown.n_outputs, shown.head = network.head_width, Linear(network.head_width, network.head_width)
+    shown.head.weight[:] = np.eye(network.head_width)
+    for name in ("head_low", "head_high", "output_mean", "output_scale", "output_low", "output_high"):
+        setattr(shown, name, None)
+    read = in_double(shown, x).clip(network.head_low, network.head_high)
+    out = read @ network.head.weight.astype(np.float64) + network.head.bias
+    if network.output_scale is not None:
+        out = out * network.output_scale + network.output_mean
+    return out if network.output_low is None else out.clip(network.output_low, network.output_high)
+
+
 def in_double(network: Network, x: np.ndarray) -> np.ndarray:
     """Outputs by torch in double precision."""
     with torch.no_grad():

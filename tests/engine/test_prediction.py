@@ -57,6 +57,8 @@ def arrays_of(network):
         network.output_low,
         network.output_high,
         network.broad,
+        head_low=network.head_low,
+        head_high=network.head_high,
     )
 
 
@@ -100,6 +102,17 @@ CASES = {
             "output_scale": np.array([10.0, 0.1, 2.0]),
             "output_low": np.array([-1.0, 2.9, -2.0]),
             "output_high": np.array([4.0, 3.1, 2.0]),
+        },
+    ),
+    "limited features": (
+        [[(TANH, 9, 6, None)], [(OperatorSet("quadratic", "correlation1", "elu"), 20, 9, "batch")]],
+        {
+            **STANDARD,
+            "output_mean": np.zeros(3),
+            "output_scale": np.ones(3),
+            "head_low": np.linspace(-0.1, 0.1, 29),
+            "head_high": np.linspace(0.0, 0.4, 29),
+            "broad": True,
         },
     ),
     "head of neurons": (
@@ -180,6 +193,19 @@ def test_every_instruction_set_gives_the_same_bits(engines):
         ),
         ({"layers": [[]]}, "layer 1 has no blocks"),
         ({"input_mean": np.zeros(2)}, "expected 3 values of double precision"),
+        (
+            {"head_low": np.zeros(4), "head_high": np.zeros(5)},
+            r"expected 5 values of single precision, got shape \(4,\)",
+        ),
+        ({"head_low": np.zeros(5)}, "head_low and head_high go together"),
+        (
+            {
+                "head": BlockArrays((0, 0, 0), np.zeros((5, 2))),
+                "head_low": np.zeros(5),
+                "head_high": np.ones(5),
+            },
+            "features have limits below a linear head alone",
+        ),
         ({"layers": [[BlockArrays((0, 0, 9), np.zeros((3, 5)))]]}, "codes must be three numbers below"),
         ({"layers": [[BlockArrays((0, 0, 0), np.zeros((3, 5)), norm="batch")]]}, "has moments of shape"),
     ],

@@ -18,7 +18,7 @@ from typing import Any
 __all__ = ["EngineError", "Library", "library"]
 
 #: As in ``dispatch.c``: raised there and here when a function changes its arguments.
-VERSION = 3
+VERSION = 4
 _SUFFIX = {"win32": "dll"}.get(sys.platform, "so")
 
 

@@ -55,6 +55,7 @@ class NetworkArrays:
     head : a block without norm, or weight (n_features, n_outputs) and bias (n_outputs,) of a linear head
     input_mean, input_scale : (n_inputs,) in double precision; input_bound : squashes inputs, or None
     output_scale, output_mean, output_low, output_high : (n_outputs,) in double precision, or None
+    head_low, head_high : (n_features,) in single precision, limits of what a linear head reads, or None
     broad : whether the head sees all layers
     members : of an average, the blocks in each layer of each network
     """
@@ -71,6 +72,8 @@ class NetworkArrays:
     output_high: np.ndarray | None = None
     broad: bool = False
     members: Members | None = None
+    head_low: np.ndarray | None = None
+    head_high: np.ndarray | None = None
 
     @property
     def widths(self) -> list[list[int]]:
@@ -83,6 +86,7 @@ class _Network(ctypes.Structure):
     _fields_ = (
         *((name, INTEGER) for name in ("n_inputs", "n_outputs", "n_layers", "n_features", "n_spans")),
         *((name, POINTER) for name in ("layers", "plan", "spans", "values", "head_weight", "head_bias")),
+        *((name, POINTER) for name in ("head_low", "head_high")),
         *((name, POINTER) for name in ("input_mean", "input_scale")),
         *((name, POINTER) for name in ("output_scale", "output_mean", "output_low", "output_high")),
         ("input_bound", ctypes.c_double),
@@ -151,6 +155,7 @@ class CompiledNetwork:
             None if part is None else np.ascontiguousarray(np.asarray(part).T, np.float32)
             for part in (weight, bias)
         ]
+        self.limits = [_vector(part, n_features, dtype=np.float32) for part in _limits(network)]
         self.doubles = [
             _vector(network.input_mean, network.n_inputs, 0.0),
             _vector(network.input_scale, network.n_inputs, 1.0),
@@ -166,7 +171,7 @@ class CompiledNetwork:
             n_features,
             len(self.spans),
             *(pointer(array) for array in (self.layers, self.plan, self.spans, self.values)),
-            *(pointer(array) for array in (*self.head, *self.doubles)),
+            *(pointer(array) for array in (*self.head, *self.limits, *self.doubles)),
             network.input_bound or 0.0,
         )
 
@@ -187,12 +192,24 @@ def _places_seen(network: NetworkArrays) -> np.ndarray:
     return np.array(places, np.int64)
 
 
-def _vector(values: Any, size: int, default: float | None = None) -> np.ndarray | None:
+def _limits(network: NetworkArrays) -> tuple[np.ndarray | None, np.ndarray | None]:
+    low, high = network.head_low, network.head_high
+    if (low is None) != (high is None):
+        raise ValueError("head_low and head_high go together: give both or none")
+    if low is not None and isinstance(network.head, BlockArrays):
+        raise ValueError("features have limits below a linear head alone")
+    return low, high
+
+
+def _vector(
+    values: Any, size: int, default: float | None = None, dtype: Any = np.float64
+) -> np.ndarray | None:
     if values is None:
         return None if default is None else np.full(size, default)
-    out = np.ascontiguousarray(values, np.float64)
+    out = np.ascontiguousarray(values, dtype)
     if out.shape != (size,):
-        raise ValueError(f"expected {size} values of double precision, got shape {out.shape}")
+        precision = "single" if dtype is np.float32 else "double"
+        raise ValueError(f"expected {size} values of {precision} precision, got shape {out.shape}")
     return out
 
 

@@ -43,8 +43,8 @@ class FloatDraft:
         )
 
     def real(self, seen: np.ndarray) -> np.ndarray:
-        """Features as real numbers."""
-        return seen.astype(np.float64)
+        """Features as the head reads them, as real numbers."""
+        return self.program.read_by_head(seen).astype(np.float64)
 
     def with_head(self, head: Step) -> FloatDraft:
         return replace(self, program=replace(self.program, head=head))
@@ -69,7 +69,8 @@ class FixedDraft:
         return np.ldexp(fixed_emulation.scores(self.fixed, outputs).astype(float), -self.fixed.output_bits)
 
     def real(self, seen: np.ndarray) -> np.ndarray:
-        return np.ldexp(seen.astype(np.float64), -self.fixed.head.x_bits)
+        read = fixed_emulation.read_by_head(self.fixed, seen)
+        return np.ldexp(read.astype(np.float64), -self.fixed.head.x_bits)
 
     def with_head(self, head: Step) -> FixedDraft:
         return replace(self, fixed=with_head(self.fixed, head))

@@ -27,7 +27,7 @@ BOUND_BITS = 20
 _REACH = 16
 #: How much larger the features of other rows may be than those of the calibration rows.
 _MARGIN = 2
-_INT32 = 2**31 - 1
+_INT16, _INT32 = 2**15 - 1, 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class FixedProgram:
 
     ``inputs`` has a row for each input: mean, scale and scale_bits; psi, and products of two, saturate
     at 2^digits. ``bound`` is that of squashed inputs in their format, and ``limits`` has the lowest and the
-    highest value of each output; None where there are none. ``head_range`` is what `with_head` needs.
+    highest value of each output, ``head_limits`` of each feature that the head reads; None where there are
+    none. ``head_range`` is what `with_head` needs.
     """
 
     program: Program
@@ -67,6 +68,7 @@ class FixedProgram:
     digits: tuple[int, int]
     bound: int | None
     limits: list[tuple[int, int]] | None
+    head_limits: list[tuple[int, int]] | None
     head_range: dict[str, float]
 
     @property
@@ -84,7 +86,10 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     bound = program.input_bound
     x_bits = first = _fitting(ranges.network_input, 15, 24) if bound is None else 15 - _exponent(bound)
     # Other rows than those for calibration have other largest features.
-    layer_bits = [_fitting(_MARGIN * max(r["output"] for r in layer), 15, 24) for layer in layer_ranges]
+    largest = [_MARGIN * max(r["output"] for r in layer) for layer in layer_ranges]
+    if layer_ranges:  # which the head alone reads
+        largest[-1] = min(largest[-1], _largest_read(program))
+    layer_bits = [_fitting(most, 15, 24) for most in largest]
     if program.keeps_layers:  # the head sees several layers as one
         seen = {span.layer for span in program.head_spans}
         shared = min(layer_bits[layer] for layer in seen)
@@ -101,12 +106,6 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
     if low is not None and high is not None:
         last = {**last, "output": float(np.maximum(np.abs(low), np.abs(high)).max())}
     out_bits = _fitting(last["output"], 29, 20 if program.classes else 30)
-    limits = None
-    if low is not None and high is not None:
-        limits = [
-            (_rounded(float(a), out_bits), _rounded(float(b), out_bits))
-            for a, b in zip(low, high, strict=True)
-        ]
     input_bits = _input_formats(program, ranges.raw)
     inputs = [
         _input(float(mean), float(scale), bits, first, bound)
@@ -122,9 +121,19 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
         output_bits=PROBABILITY_BITS if program.classes else out_bits,
         digits=digits,
         bound=None if bound is None else round(math.ldexp(bound, first)),
-        limits=limits,
+        limits=_limits(low, high, out_bits),
+        head_limits=_limits(program.head_low, program.head_high, x_bits, _INT16),
         head_range=last,
     )
+
+
+def _largest_read(program: Program) -> float:
+    """The largest magnitude of a feature of the last layer that the head reads; infinite without limits."""
+    if program.head_low is None or program.head_high is None:
+        return math.inf
+    most = np.maximum(np.abs(program.head_low), np.abs(program.head_high))
+    seen = [span.layer for span in program.head_spans for _ in range(span.start, span.stop)]
+    return float(most[-len(seen) :][np.array(seen) == len(program.layers) - 1].max(initial=0)) or math.inf
 
 
 def with_head(fixed: FixedProgram, head: Step) -> FixedProgram:
@@ -204,8 +213,18 @@ def _mantissa(value: float) -> tuple[int, int]:
     return (mantissa // 2, bits - 1) if abs(mantissa) > 32767 else (mantissa, bits)
 
 
-def _rounded(value: float, bits: int) -> int:
-    return max(-_INT32, min(_INT32, round(math.ldexp(value, bits))))
+def _rounded(value: float, bits: int, most: int = _INT32) -> int:
+    return max(-most, min(most, round(math.ldexp(value, bits))))
+
+
+def _limits(
+    low: np.ndarray | None, high: np.ndarray | None, bits: int, most: int = _INT32
+) -> list[tuple[int, int]] | None:
+    """Pairs of limits with so many fractional bits; beyond ``most`` values saturate anyway."""
+    if low is None or high is None:
+        return None
+    pairs = zip(low.tolist(), high.tolist(), strict=True)
+    return [(_rounded(a, bits, most), _rounded(b, bits, most)) for a, b in pairs]
 
 
 def _byte(bits: int) -> int:

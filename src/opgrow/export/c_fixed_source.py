@@ -82,6 +82,7 @@ def facts(fixed: FixedProgram) -> list[str]:
     """Lines about the arithmetic and its costs."""
     program = fixed.program
     constants = 8 * program.n_inputs + weights_bytes(fixed.weights, [s.weight.size for s in fixed.steps])
+    constants += 4 * len(fixed.head_limits or ())
     constants += sum(16 + 12 * step.step.n_neurons for step in fixed.steps)
     arrays = 2 * sum(buffers(program, True).values()) + 4 * program.n_outputs * (program.classes is not None)
     return [
@@ -235,10 +236,18 @@ def _arrays(fixed: FixedProgram) -> list[str]:
 
 
 def _limits(fixed: FixedProgram) -> list[str]:
-    if fixed.limits is None:
-        return []
-    structure = "/* Outputs stay between these. */\nstruct limits {\n    int32_t low, high;\n};\n"
-    return [structure, text.table(f"struct limits limits[{len(fixed.limits)}] IN_FLASH", fixed.limits)]
+    parts = []
+    if fixed.head_limits is not None:
+        parts = [
+            "/* What the head reads stays between these. */\nstruct range {\n    int16_t low, high;\n};\n",
+            text.table(f"struct range ranges[{len(fixed.head_limits)}] IN_FLASH", fixed.head_limits),
+        ]
+    if fixed.limits is not None:
+        parts += [
+            "/* Outputs stay between these. */\nstruct limits {\n    int32_t low, high;\n};\n",
+            text.table(f"struct limits limits[{len(fixed.limits)}] IN_FLASH", fixed.limits),
+        ]
+    return parts
 
 
 def _outputs_function(fixed: FixedProgram) -> str:
@@ -263,6 +272,15 @@ def _outputs_function(fixed: FixedProgram) -> str:
     for number, layer in enumerate(fixed.layers):
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
             lines.append(_call(step.step, f"{number + 1}_{j}", reads, writes, False))
+    if fixed.head_limits is not None:
+        lines += [
+            f"for (int k = 0; k < {len(fixed.head_limits)}; k++) {{",
+            f"    int16_t *seen = {head_source} + k;",
+            "    struct range range;",
+            "    COPY(range, ranges + k);",
+            "    *seen = *seen < range.low ? range.low : *seen > range.high ? range.high : *seen;",
+            "}",
+        ]
     lines.append(_call(program.head, "head", head_source, "out", True))
     if fixed.limits is not None:
         lines += [

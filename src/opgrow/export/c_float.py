@@ -107,6 +107,7 @@ def facts(program: Program, weights: str, learning: StartingHead | None = None) 
     constants = 0 if program.window is None else constant_bytes(program.window)
     constants += sum(4 * program.n_inputs for _ in input_constants(program))
     constants += 8 * program.n_outputs * (program.output_low is not None)
+    constants += 8 * program.head.n_inputs * program.limits_features
     for step in program.steps:
         neuron = unit + 4 * (step.bias is not None) + 8 * (step.scale is not None)
         constants += step.n_neurons * neuron
@@ -230,9 +231,11 @@ static int read_inputs(const float *x, float *restrict out)
 
 
 def _limits(program: Program) -> list[str]:
+    names = ("head_low", "head_high", "output_low", "output_high")
+    limits = {name: getattr(program, name) for name in names}
     return [
-        text.array(f"float {name}[{program.n_outputs}] IN_FLASH", [values.astype(np.float32)])
-        for name, values in (("output_low", program.output_low), ("output_high", program.output_high))
+        text.array(f"float {name}[{len(values)}] IN_FLASH", [values.astype(np.float32)])
+        for name, values in limits.items()
         if values is not None
     ]
 

@@ -20,6 +20,11 @@ def outputs_function(program: Program, scaled: bool) -> str:
     # Not every pool reads every input.
     unknown = [*(f"    {line}" for line in for_each("j", program.n_outputs, _NAN)), "    return;"]
     lines, head_source = _layers(program, scaled, unknown)
+    if program.limits_features and head_source == "x":  # which is the caller's
+        n = program.n_inputs
+        lines += [f"float seen[{n}];", *for_each("k", n, "seen[k] = x[k];")]
+        head_source = "seen"
+    lines += _within_limits(program, head_source)
     lines.append(call(program.head, "head", head_source, "out", scaled))
     name = "outputs" if program.window is None else "network_outputs"
     return _function(f"static void {name}(const float *x, float *out)", [*lines, *_limited(program)])
@@ -34,6 +39,7 @@ def outputs_of_features(program: Program, scaled: bool) -> str:
     features = _function("static int features(const float *x, float *seen)", lines)
     unknown = [f"    {line}" for line in for_each("j", program.n_outputs, _NAN)]
     lines = [f"float seen[{n}];", "if (!features(x, seen)) {", *unknown, "    return;", "}"]
+    lines += _within_limits(program, "seen")
     lines += [call(program.head, "head", "seen", "out", scaled), *_limited(program)]
     return f"{comment}{features}\n" + _function("static void outputs(const float *x, float *out)", lines)
 
@@ -53,6 +59,19 @@ def _layers(program: Program, scaled: bool, unknown: list[str]) -> tuple[list[st
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
             lines.append(call(step, f"{number + 1}_{j}", reads, writes, scaled))
     return lines, head_source
+
+
+def _within_limits(program: Program, source: str) -> list[str]:
+    """Statements that keep what the head reads within the limits that a program may have."""
+    if not program.limits_features:
+        return []
+    return for_each(
+        "k",
+        program.head.n_inputs,
+        f"float *seen_k = {source} + k;",
+        "const float low = FLOAT_AT(head_low + k), high = FLOAT_AT(head_high + k);",
+        "*seen_k = *seen_k < low ? low : *seen_k > high ? high : *seen_k;",
+    )
 
 
 def _limited(program: Program) -> list[str]:

@@ -168,7 +168,9 @@ int {name}_learn({name}_state *state, const float x[{upper}_N_INPUTS], {target})
         }}
     }}
 {refused}    seen[0] = 1.0f;
-    (void)features(x, seen + 1);
+    if (!features(x, seen + 1)) {{
+        return 0;
+    }}
     for (int k = 1; k <= {p}; k++) {{
         if (!(size_of(seen[k]) <= {largest})) {{
             return 0;

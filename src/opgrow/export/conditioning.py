@@ -44,6 +44,7 @@ def with_features_of_one_size(program: Program, rows: np.ndarray) -> Program:
         layer.append(_standardised(step, centre, spread))
         seen = slice(start + columns.start, start + columns.stop)
         bias = bias + weight[:, seen] @ centre
+        program = program.with_scaled_features(seen, spread, centre)
         weight[:, seen] *= spread
     head = replace(program.head, weight=weight, bias=bias)
     return replace(program, layers=[*program.layers[:-1], layer], head=head)

@@ -14,7 +14,7 @@ from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
 from .c_fixed_operators import is_exact
 from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, squashed, within
 
-__all__ = ["as_inputs", "features", "head_outputs", "scores"]
+__all__ = ["as_inputs", "features", "head_outputs", "read_by_head", "scores"]
 
 INT16_MAX = 2**15 - 1
 #: Elements of the rows x neurons x inputs array that are held at once.
@@ -34,7 +34,7 @@ def as_inputs(fixed: FixedProgram, rows: np.ndarray) -> np.ndarray:
 
 
 def features(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
-    """What the head sees of integer inputs (n, n_inputs)."""
+    """What the head sees of integer inputs (n, n_inputs), not limited yet."""
     program = fixed.program
     inputs = x = _network_input(fixed, x)
     outputs = []
@@ -44,9 +44,17 @@ def features(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
     return program.seen_by_head(inputs, outputs)
 
 
+def read_by_head(fixed: FixedProgram, seen: np.ndarray) -> np.ndarray:
+    """Features (n, n_features) as the head reads them."""
+    if fixed.head_limits is None:
+        return seen
+    low, high = np.array(fixed.head_limits, np.int64).T
+    return np.clip(seen, low, high)
+
+
 def head_outputs(fixed: FixedProgram, seen: np.ndarray) -> np.ndarray:
     """Outputs (n, n_outputs) of the head of features."""
-    out = _outputs(fixed.head, seen, fixed.digits)
+    out = _outputs(fixed.head, read_by_head(fixed, seen), fixed.digits)
     if fixed.limits is not None:
         low, high = np.array(fixed.limits, np.int64).T
         out = np.clip(out, low, high)

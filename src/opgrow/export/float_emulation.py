@@ -24,7 +24,7 @@ _ONE, _ZERO = np.float32(1), np.float32(0)
 
 
 def features(program: Program, rows: np.ndarray, weights: str) -> np.ndarray:
-    """What the head sees of raw rows (n, n_inputs)."""
+    """What the head sees of raw rows (n, n_inputs), not limited yet."""
     with np.errstate(all="ignore"):
         inputs = x = _network_input(program, np.asarray(rows, np.float32))
         outputs = []
@@ -37,7 +37,7 @@ def features(program: Program, rows: np.ndarray, weights: str) -> np.ndarray:
 def head_outputs(program: Program, seen: np.ndarray, weights: str) -> np.ndarray:
     """Outputs (n, n_outputs) of the head of features."""
     with np.errstate(all="ignore"):
-        out = _outputs(program.head, seen, weights)
+        out = _outputs(program.head, program.read_by_head(seen), weights)
     if program.output_low is not None and program.output_high is not None:
         out = np.clip(out, _single(program.output_low), _single(program.output_high))
     return out

@@ -20,7 +20,12 @@ __all__ = ["without_linear_features", "without_norms"]
 def without_linear_features(program: Program) -> Program:
     """A program whose head sees all layers, without the first if that is linear and no weights are added."""
     all_layers = tuple(Span(layer, 0, width) for layer, width in enumerate(program.widths))
-    if program.head_spans != all_layers or program.head_sees_input or len(program.layers) < 2:
+    if (
+        program.limits_features
+        or program.head_spans != all_layers
+        or program.head_sees_input
+        or len(program.layers) < 2
+    ):
         return program
     first, *rest = program.layers
     readers = [*rest[0], program.head]
@@ -81,6 +86,7 @@ def without_norms(program: Program) -> Program:
             layers[number + 1] = folded
         else:
             head = folded[0]
+            program = program.with_scaled_features(slice(None), scale, shift)
     return replace(program, layers=layers, head=head)
 
 

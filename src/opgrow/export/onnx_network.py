@@ -113,6 +113,10 @@ def _apply(graph: Graph, network: Network, x: str, element: int) -> str:
         x = graph.add("Concat", *seen, axis=1) if len(seen) > 1 else seen[0]
     if isinstance(network.head, Block):
         return _cast(graph, _group(graph, [network.head], x, "head"), TensorProto.DOUBLE)
+    for beyond, limits in (("Less", network.head_low), ("Greater", network.head_high)):
+        if limits is not None:  # by a comparison, which leaves NaN as it is
+            limit = graph.constant(limits)
+            x = graph.add("Where", graph.add(beyond, x, limit), limit, x)
     weight = graph.weight(network.head.weight, "head.weight", TensorProto.DOUBLE)
     products = graph.add("MatMul", _cast(graph, x, TensorProto.DOUBLE), weight)
     return graph.add("Add", products, graph.constant(network.head.bias, np.float64))

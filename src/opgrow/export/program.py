@@ -87,6 +87,7 @@ class Program:
     head_sees_input : whether the head sees the network's input before the layers
     input_bound : where the standardised input is squashed smoothly to, or None
     output_low, output_high : arrays of shape (n_outputs,) that outputs are clamped to, or None
+    head_low, head_high : arrays of shape (n_features,) that features are clamped to below the head, or None
     window : what is computed of windows of signals, where that is what the network takes, or None
     """
 
@@ -105,6 +106,8 @@ class Program:
     input_bound: float | None = None
     output_low: np.ndarray | None = None
     output_high: np.ndarray | None = None
+    head_low: np.ndarray | None = None
+    head_high: np.ndarray | None = None
     window: WindowForm | None = None
 
     @property
@@ -139,6 +142,33 @@ class Program:
         if self.head_sees_input or not outputs:
             seen = [x, *seen]
         return np.concatenate(seen, axis=1)
+
+    @property
+    def limits_features(self) -> bool:
+        """Whether the head reads features within limits."""
+        return self.head_low is not None and self.head_high is not None
+
+    def read_by_head(self, seen: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) that the head sees as it reads them."""
+        if self.head_low is None or self.head_high is None:
+            return seen
+        return np.clip(seen, self.head_low.astype(seen.dtype), self.head_high.astype(seen.dtype))
+
+    def with_scaled_features(self, columns: slice, scale: np.ndarray, shift: np.ndarray) -> Program:
+        """The program with limits for features that have become ``(feature - shift) / scale``.
+
+        The head and the layers are the caller's; ``columns`` are the features that the head sees.
+        """
+        if self.head_low is None or self.head_high is None:
+            return self
+        low, high = self.head_low.copy(), self.head_high.copy()
+        with np.errstate(all="ignore"):
+            ends = [(limit[columns] - shift) / scale for limit in (low, high)]
+        # A feature that is multiplied by 0 is the same whatever it is.
+        low[columns] = np.where(scale == 0, -_LARGEST_SINGLE, np.minimum(*ends))
+        high[columns] = np.where(scale == 0, _LARGEST_SINGLE, np.maximum(*ends))
+        low, high = (limit.clip(-_LARGEST_SINGLE, _LARGEST_SINGLE) for limit in (low, high))
+        return replace(self, head_low=low, head_high=high)
 
     @property
     def steps(self) -> list[Step]:
@@ -181,6 +211,8 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
         input_bound=network.input_bound,
         output_low=_limits(network, "output_low"),
         output_high=_limits(network, "output_high"),
+        head_low=_limits(network, "head_low"),
+        head_high=_limits(network, "head_high"),
     )
 
 
@@ -189,7 +221,7 @@ def _limits(network: Network, name: str) -> np.ndarray | None:
     if limits is None:
         return None
     # What single precision cannot hold is no limit in it.
-    return limits.clip(-_LARGEST_SINGLE, _LARGEST_SINGLE)
+    return limits.astype(np.float64).clip(-_LARGEST_SINGLE, _LARGEST_SINGLE)
 
 
 def steps_of(network: Network) -> tuple[list[list[Step]], Step]:

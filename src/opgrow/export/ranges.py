@@ -92,7 +92,8 @@ def _run(program: Program, x: np.ndarray, ranges: list[StepRange]) -> list[np.nd
     for layer in program.layers:
         x = np.concatenate([_apply(step, x[:, step.reads], ranges) for step in layer], axis=1)
         outputs.append(x)
-    return [*outputs, _apply(program.head, program.seen_by_head(inputs, outputs), ranges)]
+    seen = program.read_by_head(program.seen_by_head(inputs, outputs))
+    return [*outputs, _apply(program.head, seen, ranges)]
 
 
 def _apply(step: Step, x: np.ndarray, ranges: list[StepRange]) -> np.ndarray:

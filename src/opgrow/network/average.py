@@ -77,18 +77,21 @@ def average(networks: Sequence[Network]) -> Network:
     assert isinstance(merged.head, Linear)
     merged.head.weight[:] = np.concatenate([head.weight.astype(np.float64) for head in heads]) / len(heads)
     merged.head.bias[:] = np.mean([head.bias for head in heads], axis=0, dtype=np.float64)
+    limits = [(network.head_low, network.head_high) for network in networks]
+    if not any(low is None or high is None for low, high in limits):
+        merged.head_low, merged.head_high = (np.concatenate(parts) for parts in zip(*limits, strict=True))
     return merged
 
 
 def member_outputs(network: Network, biases: np.ndarray, x: np.ndarray) -> np.ndarray:
     """What each network of an average says of rows (n, inputs): (networks, n, outputs) in float64.
 
-    ``biases`` (networks, outputs) are those of their heads, of which the average has but the mean. Constants
-    of the outputs are applied, limits are not.
+    ``biases`` (networks, outputs) are those of their heads, of which the average has but the mean. Limits
+    of features and constants of the outputs are applied, limits of outputs are not.
     """
     assert network.members is not None
     assert isinstance(network.head, Linear)
-    features, weight = network.features(x), network.head.weight.astype(np.float64)
+    features, weight = network.read_by_head(x), network.head.weight.astype(np.float64)
     outputs, start = np.empty((len(biases), len(x), network.n_outputs)), 0
     for number, width in enumerate(network.member_widths()):
         part = slice(start, start + width)

@@ -49,6 +49,7 @@ def beside(first: Network, second: Network) -> Beside:
         setattr(network, f"input_{name}", getattr(first, f"input_{name}"))
     for name in ("mean", "scale", "low", "high"):
         setattr(network, f"output_{name}", getattr(first, f"output_{name}"))
+    # The head is still to be solved, and features have no limits below it.
     return Beside(network, _order(first, second))
 
 

@@ -24,6 +24,8 @@ _CONSTANTS = (
     "output_scale",
     "output_low",
     "output_high",
+    "head_low",
+    "head_high",
 )
 
 
@@ -138,6 +140,8 @@ def compile_network(network: Structure) -> CompiledNetwork:
             network.input_bound,
             broad=network.broad,
             members=network.members,
+            head_low=network.head_low,
+            head_high=network.head_high,
             **{name: getattr(network, name) for name in names if scaled},
         )
     )

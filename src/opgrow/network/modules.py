@@ -89,6 +89,8 @@ class NetworkModule(nn.Module):
         self.output_scale: Tensor | None
         self.output_low: Tensor | None
         self.output_high: Tensor | None
+        self.head_low: Tensor | None
+        self.head_high: Tensor | None
         self.n_inputs, self.n_outputs = network.n_inputs, network.n_outputs
         self.input_bound, self.broad, self.members = network.input_bound, network.broad, network.members
         self.head_spans = network.head_spans()
@@ -117,7 +119,10 @@ class NetworkModule(nn.Module):
             x = layer(x)
             outputs.append(x)
         seen = [outputs[layer][:, start:stop] for layer, start, stop in self.head_spans]
-        out = self._apply_head(torch.cat(seen, dim=1) if seen else x)
+        read = torch.cat(seen, dim=1) if seen else x
+        if self.head_low is not None and self.head_high is not None:
+            read = read.clamp(self.head_low, self.head_high)
+        out = self._apply_head(read)
         if self.output_mean is not None and self.output_scale is not None:
             out = out * self.output_scale + self.output_mean
             return out if self.output_low is None else out.clamp(self.output_low, self.output_high)
@@ -136,7 +141,16 @@ class NetworkModule(nn.Module):
         return nn.functional.linear(x.double(), weight, bias)
 
 
-_OPTIONAL = ("input_low", "input_high", "output_mean", "output_scale", "output_low", "output_high")
+_OPTIONAL = (
+    "input_low",
+    "input_high",
+    "output_mean",
+    "output_scale",
+    "output_low",
+    "output_high",
+    "head_low",
+    "head_high",
+)
 
 
 def _block_module(block: Block) -> BlockModule:

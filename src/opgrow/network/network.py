@@ -40,6 +40,8 @@ class Network(Structure):
         precision.
     output_low, output_high : arrays of shape (n_outputs,), optional
         Where given, outputs are not below or above them.
+    head_low, head_high : arrays in single precision, one value for each feature that the head sees, optional
+        Where given, a linear head reads no feature as less or more than these.
     head_operators : OperatorSet, optional
         The head is linear; where these are given, as for POP, it is a block of such neurons without norm.
     broad : bool, default=False
@@ -93,7 +95,7 @@ class Network(Structure):
 
     def _by_blocks(self, x: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):  # what is not finite shows in the outputs
-            out = self.head.outputs(self.features(x)).astype(np.float64)
+            out = self.head.outputs(self.read_by_head(x)).astype(np.float64)
             if self.output_mean is None or self.output_scale is None:
                 return out
             out = out * self.output_scale + self.output_mean
@@ -105,7 +107,7 @@ class Network(Structure):
         return squash(z, self.input_bound).astype(np.float32)
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """What the head sees of rows of inputs: mostly the last layer's outputs."""
+        """What the head sees of rows of inputs: mostly the last layer's outputs, not limited yet."""
         x = self.standardize(x)
         outputs = []
         for layer, reads in zip(self.layers, self.block_spans(), strict=True):
@@ -113,6 +115,13 @@ class Network(Structure):
             outputs.append(x)
         seen = [outputs[layer][:, start:stop] for layer, start, stop in self.head_spans()]
         return np.concatenate(seen, axis=1) if seen else x
+
+    def read_by_head(self, x: np.ndarray) -> np.ndarray:
+        """What the head reads of rows of inputs: the features that it sees, within their limits."""
+        features = self.features(x)
+        if self.head_low is None or self.head_high is None:
+            return features
+        return np.clip(features, self.head_low, self.head_high)
 
     def to_torch(self) -> Any:
         """The same network as a torch module, which can be differentiated and moved to a GPU.

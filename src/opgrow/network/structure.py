@@ -36,6 +36,8 @@ class Structure:
         input_bound: float | None = None,
         output_low: np.ndarray | None = None,
         output_high: np.ndarray | None = None,
+        head_low: np.ndarray | None = None,
+        head_high: np.ndarray | None = None,
         head_operators: OperatorSet | None = None,
         broad: bool = False,
         members: Sequence[Sequence[int]] | None = None,
@@ -49,6 +51,7 @@ class Structure:
         self.input_scale = np.ones(n_inputs) if input_scale is None else _double(input_scale)
         self.output_mean, self.output_scale = _optional(output_mean), _optional(output_scale)
         self.output_low, self.output_high = _optional(output_low), _optional(output_high)
+        self.head_low, self.head_high = _single(head_low), _single(head_high)
         self.input_low: np.ndarray | None = None
         self.input_high: np.ndarray | None = None
         self.input_bound = input_bound
@@ -58,6 +61,9 @@ class Structure:
         if self.members is not None and head_operators is not None:
             raise ValueError("an average of networks has a linear head: leave out head_operators")
         self._check_widths()
+        limited = head_low is not None or head_high is not None
+        if limited and head_operators is not None:
+            raise ValueError("features have limits below a linear head alone: leave out head_operators")
         width = self.head_width
         self.head: Head = Linear(width, n_outputs)
         if head_operators is not None:
@@ -156,6 +162,11 @@ class Structure:
 
 def _double(values: Any) -> np.ndarray:
     return np.array(values, np.float64)
+
+
+def _single(values: Any) -> np.ndarray | None:
+    """As the features that it is compared with."""
+    return None if values is None else np.array(values, np.float32)
 
 
 def _optional(values: Any) -> np.ndarray | None:

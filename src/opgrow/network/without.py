@@ -70,6 +70,7 @@ def without(network: Network, part: Part) -> Rest | None:
         return None
     rest = copy(network)
     rest.layers, rest.members = layers, _members(network, part)
+    rest.head_low = rest.head_high = None  # they were those of the former head
     kept = np.concatenate(
         [
             [(span.layer, int(number)) not in part for number in columns[span.layer][span.start : span.stop]]

@@ -825,6 +825,55 @@ def test_models_of_format_1_are_read_and_written_in_format_5(tmp_path: Path) -> 
         assert_as_double_precision_says(model, x, answers(model, x), then)
 
 
+def test_limits_of_features_come_back_and_files_may_lack_them(tmp_path: Path) -> None:
+    x, y = NUMBERS
+    model = opgrow.HeMLRNRegressor(**ONE_SET).fit(x, y)
+    again = saved_and_loaded(model, tmp_path)
+    assert again.network_.head_low.dtype == np.float32
+    assert are_same(again.network_, model.network_)
+    path = tmp_path / "model.safetensors"
+    record, tensors = contents(path)
+    for name in ("head_low", "head_high"):
+        del tensors[name]
+    assert record.pop("head_limits") is True
+    rewrite(path, record, tensors)
+    assert opgrow.load(path).network_.head_low is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r, t: t.update(head_low=t["head_low"][1:]), "tensor 'head_low' has shape"),
+        (lambda r, t: t.pop("head_high"), "tensor 'head_high' is missing"),
+        (lambda r, t: t["head_low"].fill(np.nan), "'head_low' is above 'head_high', or one of them is no"),
+        (lambda r, t: t["head_high"].fill(np.nan), "'head_low' is above 'head_high', or one of them is no"),
+        (lambda r, t: t.update(head_low=t["head_high"] + 1), "'head_low' is above 'head_high'"),
+        (lambda r, t: r.update(head_limits=1), "'head_limits' is of type int, expected bool"),
+        (lambda r, t: r.pop("head_limits"), "tensor 'head_(low|high)' does not belong"),
+    ],
+)
+def test_limits_of_features_that_cannot_be_are_refused(change: Any, message: str, tmp_path: Path) -> None:
+    model = opgrow.HeMLRNRegressor(**ONE_SET).fit(*NUMBERS)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    record, tensors = contents(path)
+    change(record, tensors)
+    rewrite(path, record, tensors)
+    with pytest.raises(ValueError, match=message):
+        opgrow.load(path)
+
+
+def test_classifiers_have_no_limits_of_features(path: Path) -> None:
+    record, tensors = contents(path)
+    assert "head_limits" not in record
+    record["head_limits"] = True
+    width = tensors["head.weight"].shape[1]
+    tensors |= {name: np.zeros(width, np.float32) for name in ("head_low", "head_high")}
+    rewrite(path, record, tensors)
+    with pytest.raises(ValueError, match="'head_limits' are those of a regressor"):
+        opgrow.load(path)
+
+
 def test_models_of_format_3_say_nothing_of_members(path: Path) -> None:
     record, tensors = contents(path)
     assert len(record.pop("members")) > 1

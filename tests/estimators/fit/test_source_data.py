@@ -100,6 +100,25 @@ def test_regression_with_several_targets_and_weights(chunk_rows, rows):
     assert model.predict(x).shape == y.shape
 
 
+def test_rows_that_are_held_out_are_predicted_with_the_limits_of_the_network(rows, monkeypatch):
+    x, _ = rows
+    limits, held_out = [], source_data.SourceData.held_out
+
+    def watched(self, network, number):
+        held = held_out(self, network, number)
+        limits.append((network.head_low, network.head_high))
+        return held
+
+    monkeypatch.setattr(source_data.SourceData, "held_out", watched)
+    source = from_arrays(x, x[:, 1] * x[:, 2], chunk_rows=400)
+    network = HeMLGOPRegressor(**settings(validation_fraction=0.2)).fit(source).network_
+    assert network.head_low is not None
+    assert np.array_equal(limits, [(network.head_low, network.head_high)])
+    features = network.features(x)
+    assert (network.head_low < features.min(axis=0)).all()
+    assert (network.head_high > features.max(axis=0)).all()
+
+
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 2.5, 2: 0.5}])
 def test_class_weights_are_those_of_memory(class_weight, rows):
     x, y = rows

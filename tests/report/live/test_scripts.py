@@ -79,7 +79,9 @@ def test_every_operator_of_the_library():
     assert all(lookup(kind, name).js is not None for kind, name in used)
 
 
-@pytest.mark.parametrize("make", example_networks.ALL, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [*example_networks.ALL, example_networks.limited_average], ids=lambda make: make.__name__
+)
 def test_networks_of_all_kinds(make):
     network, rows = make(), np.random.default_rng(1).normal(size=(50, 4))
     np.testing.assert_allclose(outputs_in_node(network, rows), network.outputs(rows), rtol=2e-5, atol=2e-5)

@@ -13,7 +13,7 @@
 #define OG_EXPORT __attribute__((visibility("default")))
 #endif
 
-#define OG_VERSION 3
+#define OG_VERSION 4
 
 typedef struct {
     const char *name;

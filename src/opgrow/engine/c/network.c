@@ -171,6 +171,13 @@ static double finish_output(const og_network *network, int64_t c, double value)
     return value;
 }
 
+/* A feature as a linear head reads it. NaN stays NaN. */
+OG_INLINE float within(float value, float low, float high)
+{
+    value = low > value ? low : value;
+    return high < value ? high : value;
+}
+
 /* Values [neuron][lane] of a block for all tiles of a batch; stride is the distance of tiles in `from` and `to`. */
 static void block_tiles(
     const og_network *network, const int64_t *block, int64_t tiles, const float *from, int64_t from_stride, float *to,
@@ -232,15 +239,23 @@ static void predict_tiles(
         }
         return;
     }
+    const float *low = network->head_low, *high = network->head_high;
     for (int64_t t = 0; t < tiles; t++)
         for (int64_t c = 0; c < n_outputs; c++) {
             const float *weight = network->head_weight + c * network->n_features;
             OG_EACH_LANE(l) sums[l] = 0.0;
-            for (int64_t s = 0; s < network->n_spans; s++) {
+            for (int64_t s = 0, at = 0; s < network->n_spans; at += spans[2 * s + 1], s++) {
                 const float *tile = seen + t * from_stride + spans[2 * s] * OG_LANES;
-                for (int64_t f = 0; f < spans[2 * s + 1]; f++)
-                    OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[f], tile[f * OG_LANES + l], sums[l]);
-                weight += spans[2 * s + 1];
+                if (low)
+                    for (int64_t f = 0; f < spans[2 * s + 1]; f++) {
+                        float least = low[at + f], most = high[at + f];
+                        OG_EACH_LANE(l)
+                            sums[l] = OG_FMA_DOUBLE(
+                                weight[at + f], within(tile[f * OG_LANES + l], least, most), sums[l]);
+                    }
+                else
+                    for (int64_t f = 0; f < spans[2 * s + 1]; f++)
+                        OG_EACH_LANE(l) sums[l] = OG_FMA_DOUBLE(weight[at + f], tile[f * OG_LANES + l], sums[l]);
             }
             for (int64_t r = t * OG_LANES; r < og_min((t + 1) * OG_LANES, n_rows); r++)
                 out[(start + r) * n_outputs + c] =
@@ -279,14 +294,16 @@ static void predict_row(
             out[number * n_outputs + c] = finish_output(network, c, (double)values[c]);
         return;
     }
+    const float *low = network->head_low, *high = network->head_high;
     for (int64_t c = 0; c < n_outputs; c++) {
         const float *weight = network->head_weight + c * network->n_features;
         double sum = 0.0;
-        for (int64_t s = 0; s < network->n_spans; s++) {
-            for (int64_t f = 0; f < spans[2 * s + 1]; f++)
-                sum = OG_FMA_DOUBLE(weight[f], seen[spans[2 * s] + f], sum);
-            weight += spans[2 * s + 1];
-        }
+        for (int64_t s = 0, at = 0; s < network->n_spans; at += spans[2 * s + 1], s++)
+            for (int64_t f = 0; f < spans[2 * s + 1]; f++) {
+                float value = seen[spans[2 * s] + f];
+                value = low ? within(value, low[at + f], high[at + f]) : value;
+                sum = OG_FMA_DOUBLE(weight[at + f], value, sum);
+            }
         out[number * n_outputs + c] = finish_output(network, c, sum + (double)network->head_bias[c]);
     }
 }

@@ -20,6 +20,7 @@ typedef struct {
                              of the inputs where there are no layers. A head of neurons has one span. */
     const float *values;
     const float *head_weight, *head_bias; /* [n_outputs][n_features] and [n_outputs] of a linear head */
+    const float *head_low, *head_high;    /* [n_features] what a linear head reads features as at least and at most, or NULL */
     const double *input_mean, *input_scale;
     const double *output_scale, *output_mean, *output_low, *output_high; /* or NULL */
     double input_bound;                                                  /* or 0 */

@@ -171,6 +171,9 @@ def _network(record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Network:
         members=record["members"],
     )
     from_tensors(network, tensors)
+    low, high = network.head_low, network.head_high
+    if low is not None and high is not None:  # a comparison that no NaN passes
+        require((low <= high).all(), "'head_low' is above 'head_high', or one of them is no number")
     return network
 
 

@@ -45,7 +45,7 @@ def check_tensors(record: dict[str, Any], tensors: Mapping[str, tuple[str, list[
         if name.endswith("num_batches_tracked") or name == f"{RUNNING}buffer.number":
             suits = dtype == "I64"
         else:
-            free = name == "sample" or name.startswith(("input_", "intervals.", "output_", RUNNING))
+            free = name == "sample" or name.startswith(("head_", "input_", "intervals.", "output_", RUNNING))
             suits = dtype in _FLOATING and (free or dtype == precision)
         require(suits, f"tensor {name!r} has the data type {dtype}")
 
@@ -74,6 +74,9 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, _Shape]:
     width = sum(stop - start for _, start, stop in seen) if seen else n_inputs
     require("head" in record, "'head' is missing")
     shapes |= running_shapes(record, width)
+    if "head_limits" in record and of_type(record, "head_limits", bool):
+        require(record["head"] is None and not classifies(record), "'head_limits' are those of a regressor")
+        shapes |= {"head_low": (width,), "head_high": (width,)}
     if record["head"] is None:
         return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}
     check_registered(operator_names(record["head"]))

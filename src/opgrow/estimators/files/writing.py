@@ -65,6 +65,7 @@ def describe(estimator: GrowingEstimator[Any]) -> dict[str, Any]:
         "members": network.members,
         "input_bound": network.input_bound,
         "ranges": network.input_low is not None,
+        **({} if network.head_low is None else {"head_limits": True}),
         "intervals": _describe_intervals(estimator),
         "sample_rows": 0 if estimator.sample_ is None else len(estimator.sample_),
         "loss": estimator.loss_,

@@ -123,7 +123,7 @@ class ArrayData(FitData):
             center, scale = self._engine.moments(self.x, seen, weight, self.team)
             scaling = robust(Scaling(center, scale, BOUND), limits, *sample)
         self.constants = Constants(scaling, limits, shift, spread)
-        self.sample = kept_sample(sample[0]).astype(self.x.dtype)
+        self.seen_rows, self.sample = sample[0], kept_sample(sample[0]).astype(self.x.dtype)
 
     def _sample(self, seen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Some of the training rows and their weights, the same whatever the number of ranks."""

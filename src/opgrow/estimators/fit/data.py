@@ -10,6 +10,7 @@ import numpy as np
 
 from ...growth.engine import Engine
 from ...network import Network
+from ...network.limits import head_limits
 from ...network.scaling import Ranges, Scaling
 from ...rows.problem import Problem
 from ..base import GrowingEstimator
@@ -46,7 +47,8 @@ class FitData(ABC):
     same_rows_validate : whether the same rows validate all networks
     kind : by which checkpoints tell rows in memory from rows in chunks
     constants : what the network has to know of the data, once the rows are divided
-    sample : a few of the training rows, by which exports measure themselves, from then on
+    seen_rows : some of the training rows, the same on all ranks, whose features limit those of others
+    sample : a few of these, by which exports measure themselves
     """
 
     n_features: int
@@ -57,6 +59,7 @@ class FitData(ABC):
     same_rows_validate: bool
     kind: ClassVar[str]
     constants: Constants
+    seen_rows: np.ndarray
     sample: np.ndarray
 
     @abstractmethod
@@ -100,6 +103,8 @@ class FitData(ABC):
         if not self.classification:
             network.output_mean, network.output_scale = self.constants.shift, self.constants.spread
             network.output_low, network.output_high = ranges.output_limits()
+            limits = head_limits(network, self.seen_rows)
+            network.head_low, network.head_high = (None, None) if limits is None else limits
 
 
 def check_classes(labels: np.ndarray, classes: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from ...common.fingerprints import fingerprint
 from ...common.team import current
 from ...growth.engine import Engine, NativeEngine
 from ...network import Network
+from ...network.limits import head_limits
 from ...network.scaling import SAMPLE_ROWS, kept_sample, spread_rows
 from ...rows.chunks.limits import Plan
 from ...rows.chunks.rows import Preparation, PreparedRows, TrainingRows
@@ -77,7 +78,7 @@ class SourceData(FitData):
         held_rows = Problem(first.x, first.target, first.weight, validation)
         self._problem = held_rows.read_in_chunks(training, team)
         self.constants = Constants(ready.scaling, ready.ranges, ready.shift, ready.spread)
-        self.sample = kept_sample(sample[0])
+        self.seen_rows, self.sample = sample[0], kept_sample(sample[0])
         self.classes, self.n_targets = ready.classes, ready.n_outputs
         self.single_target = everywhere.y_ndim == 1
 
@@ -147,6 +148,8 @@ class SourceData(FitData):
         if rows is None:
             return None
         shift, spread = self.constants.shift, self.constants.spread
+        limits = None if self.classification else head_limits(network, self.constants.scaling(self.seen_rows))
+        network.head_low, network.head_high = (None, None) if limits is None else limits
         outputs, target = (values * spread + shift for values in (network.outputs(rows.x), rows.target))
         return HeldOut(rows.x, outputs, target, rows.weight)
 

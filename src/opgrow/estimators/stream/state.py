@@ -119,6 +119,8 @@ class Running:
         head = Linear(*weight.shape)
         head.weight[:], head.bias[:] = weight * self.factor, bias * self.factor
         result.head, result.n_outputs = head, len(bias)
+        # Rows to come may have other features, and the head is to learn from them as they are.
+        result.head_low = result.head_high = None
         seen = self.ranges
         result.input_low, result.input_high = _wider(
             network.input_low, network.input_high, seen.low, seen.high

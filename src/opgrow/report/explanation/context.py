@@ -53,7 +53,7 @@ class Context:
     @cached_property
     def features(self) -> np.ndarray:
         """What the head reads of the background: (n, neurons)."""
-        return self.subject.network.features(self.background).astype(np.float64)
+        return self.subject.network.read_by_head(self.background).astype(np.float64)
 
     def attribute(self, row: np.ndarray, budget: int) -> Attribution:
         """What each column contributes to the outputs for a row."""

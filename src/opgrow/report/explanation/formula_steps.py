@@ -16,6 +16,8 @@ __all__ = ["head_lines", "input_lines", "layer_lines"]
 _NEAR = 10.0
 #: A scale from which on a column carries no information (`opgrow.network.scaling`).
 _IGNORED = 1e25
+#: Limits from here on limit nothing.
+_NO_LIMIT = 1e37
 
 
 def input_lines(
@@ -134,7 +136,7 @@ def head_lines(
 ) -> list[str]:
     """Lines of the outputs: what the head says, weighted by ``mix``, within the limits of a regression."""
     head = program.head
-    names = _seen_by_head(program, seen)
+    names = _read_by_head(style, program, digits, seen)
     n_outputs = head.n_neurons
     scale = np.ones(n_outputs) if head.scale is None else head.scale
     shift = np.zeros(n_outputs) if head.shift is None else head.shift
@@ -174,6 +176,21 @@ def head_lines(
     return lines
 
 
+def _read_by_head(style: Style, program: Program, digits: int, seen: Sequence[Sequence[str]]) -> list[str]:
+    """What the head reads: names of neurons, within their limits where there are some."""
+    names = _seen_by_head(program, seen)
+    scale, shift = _norms_of_seen(program)
+    limits = program.with_scaled_features(slice(None), scale, shift)
+    if limits.head_low is None or limits.head_high is None:
+        return names
+    return [
+        style.limited(name, style.number(low, max(digits, 6)), style.number(high, max(digits, 6)))
+        if max(-low, high) < _NO_LIMIT
+        else name
+        for name, low, high in zip(names, limits.head_low.tolist(), limits.head_high.tolist(), strict=True)
+    ]
+
+
 def _seen_by_head(program: Program, seen: Sequence[Sequence[str]]) -> list[str]:
     names = [name for layer, start, stop in program.head_spans for name in seen[layer + 1][start:stop]]
     return [*seen[0], *names] if program.head_sees_input or not program.layers else names
@@ -181,15 +198,22 @@ def _seen_by_head(program: Program, seen: Sequence[Sequence[str]]) -> list[str]:
 
 def _with_norms(program: Program, weight: np.ndarray, constant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights and constants of a linear head, with the scales and shifts of the last layer."""
-    column, weight = 0, weight.copy()
+    scale, shift = _norms_of_seen(program)
+    return weight * scale, constant + weight @ shift
+
+
+def _norms_of_seen(program: Program) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and shift that the head gives each feature that it sees: those of the last layer."""
+    n = program.head.n_inputs
+    scale, shift = np.ones(n), np.zeros(n)
+    column = program.n_inputs if program.head_sees_input or not program.layers else 0
     for layer, start, stop in program.head_spans:
         part = slice(column, column + stop - start)
         column = part.stop
-        if layer + 1 < len(program.layers):
+        if layer + 1 < len(program.layers) or program.head.operators != LINEAR:
             continue
         steps = program.layers[layer]
         scales = [np.ones(s.n_neurons) if s.scale is None else s.scale for s in steps]
         shifts = [np.zeros(s.n_neurons) if s.shift is None else s.shift for s in steps]
-        constant = constant + weight[:, part] @ np.concatenate(shifts)[start:stop]
-        weight[:, part] *= np.concatenate(scales)[start:stop]
-    return weight, constant
+        scale[part], shift[part] = np.concatenate(scales)[start:stop], np.concatenate(shifts)[start:stop]
+    return scale, shift

@@ -65,7 +65,8 @@ def response(subject: Subject, axis: Axis, number: int, background: np.ndarray) 
 
 def is_additive(network: Network) -> bool:
     """Whether outputs are sums of curves of single columns, by what the network consists of."""
-    if isinstance(network.head, Block) or network.output_low is not None or network.output_high is not None:
+    limits = (network.output_low, network.output_high, network.head_low, network.head_high)
+    if isinstance(network.head, Block) or any(limit is not None for limit in limits):
         return False
     for number, layer in enumerate(network.layers):
         for block in layer:

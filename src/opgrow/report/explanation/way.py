@@ -67,7 +67,7 @@ class Way:
         context = self._context
         if not context.neurons:
             return Additions(self.outputs, np.zeros((0, len(self.outputs))), 0 * self.outputs)
-        features = context.subject.network.features(self.inputs[None])[0].astype(np.float64)
+        features = context.subject.network.read_by_head(self.inputs[None])[0].astype(np.float64)
         added = context.head.contributions(features, context.features, BUDGET, context.random(1))
         rest = self.outputs - added.base - added.values.sum(axis=0)
         return Additions(added.base, added.values, rest)

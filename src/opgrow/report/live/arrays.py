@@ -59,6 +59,8 @@ def network_data(network: Network) -> dict[str, Any]:
         "scale": doubles.add(network.input_scale),
         "bound": network.input_bound,
         **constants,
+        "head_low": singles.add(network.head_low),
+        "head_high": singles.add(network.head_high),
         "layers": layers,
         "head": head,
         "spans": [list(span) for span in network.head_spans()],

@@ -18,6 +18,7 @@ function networkOf(description) {
   const [mean, scale] = [arrays.double(description.mean), arrays.double(description.scale)];
   const [factor, shift] = [arrays.double(description.output_scale), arrays.double(description.output_mean)];
   const [low, high] = [arrays.double(description.output_low), arrays.double(description.output_high)];
+  const [least, most] = [arrays.single(description.head_low), arrays.single(description.head_high)];
   const opened = (block) => ({
     ...block,
     pooled: OPERATORS.pooled[block.operators[0] + "/" + block.operators[1]],
@@ -100,6 +101,7 @@ function networkOf(description) {
         at += stop - start;
       }
     }
+    if (least) seen = seen.map((value, f) => (muted && muted.has(origins[f]?.block) ? value : Math.min(Math.max(value, least[f]), most[f])));
     return { outputs: headOf(seen), seen };
   }
 
@@ -130,6 +132,8 @@ function networkOf(description) {
     }));
     return spans.flatMap(([layer, start, stop]) => places[layer].slice(start, stop));
   }
+
+  const origins = sources();
 
   // What a feature adds to an output of a linear head, for each unit of it.
   const slope = (c, f) => head.weight[c * n_features + f] * (factor ? factor[c] : 1);
