@@ -13,6 +13,7 @@ import pytest
 
 COMPILER = next((name for name in ("gcc", "cc", "clang") if shutil.which(name)), None)
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler: gcc, cc or clang")
+CLANG = shutil.which("clang")
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Wdouble-promotion", "-Wconversion", "-Werror", "-pedantic"]
 MODES: list[dict[str, str]] = [
     {},
@@ -34,6 +35,18 @@ def compiled(*arguments: Any, flags: list[str] = FLAGS) -> None:
     command = [COMPILER, *flags, *map(str, arguments), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def read_by_clang(*arguments: Any) -> None:
+    """Clang has no warning either; where it is not installed, that is not asked."""
+    if CLANG is not None:
+        done = subprocess.run(
+            [CLANG, *FLAGS, "-fsyntax-only", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 class Library:

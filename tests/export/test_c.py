@@ -33,7 +33,7 @@ from opgrow.export.float_emulation import features, head_outputs
 from opgrow.export.program import program_of
 from opgrow.operators import library, register_activation, registered, unregister
 from opgrow.training.scores import probabilities
-from tests.export.compiled import COMPILER, MODES, Library, compiled, name_of, needs_compiler
+from tests.export.compiled import COMPILER, MODES, Library, compiled, name_of, needs_compiler, read_by_clang
 from tests.networks import in_double
 
 SMALL = {"n_min": 6, "max_layers": 1, "random_state": 0}
@@ -90,6 +90,7 @@ def library_of_all(fitted: dict[str, Any], tmp_path_factory: pytest.TempPathFact
         for mode in THREE_MODES:
             files.append(folder / f"{name}_{name_of(mode)}.c")
             model.export_c(files[-1], calibration=x, min_agreement=0, **mode)
+    read_by_clang(*files)
     return Library(files, "-O0")
 
 
@@ -388,6 +389,7 @@ def test_no_warning_at_any_level(mode: dict[str, str], fitted: dict[str, Any], t
         defines += [f"-D{name.upper()}_FLOAT", f"-D{name.upper()}_LABELS"]
     compiled("-O2", *defines, "-shared", "-fPIC", *files, "-o", tmp_path / "made.so")
     compiled("-Os", "-shared", "-fPIC", *files, "-o", tmp_path / "made.so")
+    read_by_clang(*defines, *files)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=name_of)
