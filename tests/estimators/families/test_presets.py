@@ -98,8 +98,8 @@ def test_only_a_compact_network_is_a_student(preset):
 
 
 def layers_of(**parameters):
-    """The layers that were tried for 2,000 rows: the member, the neurons, and whether it stayed."""
-    x, y = make_classification(2000, 4, n_informative=2, n_redundant=0, random_state=0)
+    """The layers that were tried for 4,000 rows: the member, the neurons, and whether it stayed."""
+    x, y = make_classification(4000, 4, n_informative=2, n_redundant=0, random_state=0)
     model = HeMLGOPClassifier(random_state=0, **SHORT, **parameters).fit(x, y)
     blocks = [step.member for step in model.history_ if step.kind == "block"]
     return blocks, [(s.member, s.n_neurons, s.accepted) for s in model.history_ if s.kind == "layer"]
@@ -108,20 +108,20 @@ def layers_of(**parameters):
 def test_two_of_three_networks_of_an_average_are_wide_where_there_are_many_rows():
     blocks, layers = layers_of(max_layers=2)
     assert [layer for layer in layers if layer[0] in (2, 3, 5)] == [
-        (member, 40, True) for member in (2, 2, 3, 3, 5, 5)
+        (member, 80, True) for member in (2, 2, 3, 3, 5, 5)
     ]
     assert [blocks.count(member) for member in (2, 3, 5)] == [2, 2, 2]
-    assert all(neurons % 5 == 0 and neurons != 40 for member, neurons, _ in layers if member in (1, 4))
+    assert all(neurons % 5 == 0 and neurons != 80 for member, neurons, _ in layers if member in (1, 4))
 
 
 @pytest.mark.parametrize("own", [{"n_min": 5}, {"n_step": 5}, {"max_neurons": 15}, {"n_estimators": 1}])
 def test_no_network_is_wide_where_users_name_sizes_or_there_is_one(own):
     _, layers = layers_of(max_layers=1, **({"n_estimators": 2} | own))
-    assert all(neurons != 40 for _, neurons, _ in layers)
+    assert all(neurons != 80 for _, neurons, _ in layers)
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "width"), [(1599, None), (1600, 40), (4000, 100), (16_000, 100), (16_001, None)]
+    ("n_rows", "width"), [(3199, None), (3200, 80), (4000, 100), (16_000, 100), (16_001, None)]
 )
 def test_wide_networks_have_a_neuron_for_so_many_rows(n_rows, width):
     assert wide_size(HeMLGOPClassifier(), n_rows) == width

@@ -34,7 +34,7 @@ _SHARE = 0.5
 _ROWS, _FEWEST = 20_000, 3
 #: Averages have wide networks where each learns from so many rows, from the least to the most: what one block
 #: of a few neurons adds is then less than the rows that decide can show, and many together add much.
-_ROWS_OF_WIDE = 1_600, 16_000
+_ROWS_OF_WIDE = 3_200, 16_000
 #: Training rows for each neuron of a layer of a wide network, and the neurons that it has at most.
 _ROWS_OF_A_NEURON, _WIDEST_OF_WIDE = 40, 100
 
