@@ -27,7 +27,7 @@ PARAMETERS = {
         as long as that helps. "compact" lets the smallest network that is about as good learn from
         such an average: it has at most 500 parameters where there are up to 20 inputs and 10 classes.
         "accurate" averages 15 networks. None grows a single network. From 4,000 to 20,000 rows, two of three
-        networks of an average begin wide, with a block of a neuron for every 40 rows in each layer.""",
+        networks of an average are wide: each layer is one block, of 80 to 100 neurons.""",
     "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",

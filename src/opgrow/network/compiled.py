@@ -12,21 +12,11 @@ import numpy as np
 from ..engine.prediction import BlockArrays, CompiledNetwork, NetworkArrays
 from .blocks import Block, Head, Layer, Linear
 from .structure import Structure
+from .tensors import CONSTANTS, LIMITS, OPTIONAL
 
 __all__ = ["Layout", "digest_of"]
 
-_CONSTANTS = (
-    "input_mean",
-    "input_scale",
-    "input_low",
-    "input_high",
-    "output_mean",
-    "output_scale",
-    "output_low",
-    "output_high",
-    "head_low",
-    "head_high",
-)
+_CONSTANTS = (*CONSTANTS, *OPTIONAL, *LIMITS)
 
 
 class Layout:

@@ -17,7 +17,7 @@ from ..operators.unit_norm import tensor_unit_rows
 from .blocks import NORM_EPSILON, Block
 from .scaling import squash
 from .structure import Structure
-from .tensors import to_tensors
+from .tensors import CONSTANTS, LIMITS, OPTIONAL, to_tensors
 
 __all__ = ["BlockModule", "LayerModule", "NetworkModule", "to_torch"]
 
@@ -94,7 +94,7 @@ class NetworkModule(nn.Module):
         self.n_inputs, self.n_outputs = network.n_inputs, network.n_outputs
         self.input_bound, self.broad, self.members = network.input_bound, network.broad, network.members
         self.head_spans = network.head_spans()
-        for name in ("input_mean", "input_scale", *_OPTIONAL):
+        for name in (*CONSTANTS, *OPTIONAL, *LIMITS):
             values = getattr(network, name)
             self.register_buffer(name, None if values is None else torch.from_numpy(values.copy()))
         self.layers = nn.ModuleList(
@@ -139,18 +139,6 @@ class NetworkModule(nn.Module):
             return self.head(x)
         weight, bias = self.head.weight.double(), self.head.bias.double()
         return nn.functional.linear(x.double(), weight, bias)
-
-
-_OPTIONAL = (
-    "input_low",
-    "input_high",
-    "output_mean",
-    "output_scale",
-    "output_low",
-    "output_high",
-    "head_low",
-    "head_high",
-)
 
 
 def _block_module(block: Block) -> BlockModule:

@@ -14,12 +14,12 @@ import numpy as np
 from .blocks import Block, Linear
 from .structure import Structure
 
-__all__ = ["from_tensors", "to_tensors"]
+__all__ = ["CONSTANTS", "LIMITS", "OPTIONAL", "from_tensors", "to_tensors"]
 
-_CONSTANTS = ("input_mean", "input_scale")
-_OPTIONAL = ("input_low", "input_high", "output_mean", "output_scale", "output_low", "output_high")
+CONSTANTS = ("input_mean", "input_scale")
+OPTIONAL = ("input_low", "input_high", "output_mean", "output_scale", "output_low", "output_high")
 #: In single precision, as the features that they are compared with.
-_LIMITS = ("head_low", "head_high")
+LIMITS = ("head_low", "head_high")
 #: Names of a batch norm's arrays, and what `Norm` calls them.
 _NORM = {"weight": "scale", "bias": "shift", "running_mean": "mean", "running_var": "variance"}
 _COUNT = "norm.num_batches_tracked"
@@ -27,7 +27,7 @@ _COUNT = "norm.num_batches_tracked"
 
 def to_tensors(network: Structure) -> dict[str, np.ndarray]:
     """The arrays of a network by the names of their tensors."""
-    tensors = {name: getattr(network, name) for name in (*_CONSTANTS, *_OPTIONAL, *_LIMITS)}
+    tensors = {name: getattr(network, name) for name in (*CONSTANTS, *OPTIONAL, *LIMITS)}
     tensors = {name: array for name, array in tensors.items() if array is not None}
     for name, holder, attribute in _places(network):
         tensors[name] = getattr(holder, attribute)
@@ -41,9 +41,9 @@ def to_tensors(network: Structure) -> dict[str, np.ndarray]:
 
 def from_tensors(network: Structure, tensors: Mapping[str, np.ndarray]) -> None:
     """Give a network of the right shape its arrays: weights in single and constants in double precision."""
-    for name in _CONSTANTS:
+    for name in CONSTANTS:
         setattr(network, name, np.array(tensors[name], np.float64))
-    for names, precision in ((_OPTIONAL, np.float64), (_LIMITS, np.float32)):
+    for names, precision in ((OPTIONAL, np.float64), (LIMITS, np.float32)):
         for name in names:
             values = tensors.get(name)
             with np.errstate(over="ignore"):
