@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import opgrow
 from opgrow import Block, Layer, Network, OperatorSet
@@ -112,7 +112,7 @@ def test_heads_of_neurons_and_broad_networks_have_none():
 
 
 @pytest.mark.parametrize("options", [{"validation_fraction": 0.0}, {"preset": "compact"}], ids=str)
-def test_regressors_have_limits_of_their_own_rows_and_lose_them_where_a_head_learns_on(options):
+def test_networks_have_limits_of_their_own_rows_and_lose_them_where_a_head_learns_on(options):
     x, y = load_diabetes(return_X_y=True)
     model = opgrow.HeMLGOPRegressor(**QUICK | options, random_state=0).fit(x[:200], y[:200])
     network = model.network_
@@ -122,10 +122,32 @@ def test_regressors_have_limits_of_their_own_rows_and_lose_them_where_a_head_lea
     assert model.network_.head_low is model.network_.head_high is None
 
 
-def test_classifiers_have_none():
-    x, y = load_diabetes(return_X_y=True)
-    model = opgrow.HeMLGOPClassifier(**QUICK, random_state=0).fit(x[:200], y[:200] > 140)
-    assert model.network_.head_low is model.network_.head_high is None
+def test_limits_are_those_of_rows_that_a_network_has_learned_from():
+    x, y = load_breast_cancer(return_X_y=True)
+    x = x.copy()
+    x[:20] = x.min(axis=0) - 10 * np.ptp(x, axis=0)  # which one of the networks may not have learned from
+    model = opgrow.HeMLGOPClassifier(**QUICK, n_estimators=3, random_state=0).fit(x, y)
+    network = model.network_
+    low, high = head_limits(network, x)
+    assert (low <= network.head_low).all()
+    assert (network.head_high <= high).all()
+    assert not np.array_equal(low, network.head_low)
+
+
+def test_an_extreme_product_does_not_decide_a_class():
+    """Two inputs that are never large together: their product is, in rows of which a model knows nothing."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    x[:200, 0], x[200:, 1] = 0.01 * x[:200, 0], 0.01 * x[200:, 1]
+    y = np.arange(400) >= 200
+    products = OperatorSet("multiplication", "correlation1", "elu")
+    model = opgrow.HeMLGOPClassifier(**QUICK, operators=[products], random_state=0).fit(x, y)
+    far = np.array([[3.0, 3.0], [-3.0, 3.0], [3.0, -3.0], [-3.0, -3.0]])
+    assert limit_at_work(model.network_, far).any()
+    within = np.abs(model.network_.outputs(far)).max()
+    model.network_.head_low = model.network_.head_high = None
+    assert within < np.abs(model.network_.outputs(far)).max()
+
 
 
 def test_two_rare_categories_at_once_are_predicted_from_what_each_of_them_does():

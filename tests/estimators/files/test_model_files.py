@@ -863,14 +863,15 @@ def test_limits_of_features_that_cannot_be_are_refused(change: Any, message: str
         opgrow.load(path)
 
 
-def test_classifiers_have_no_limits_of_features(path: Path) -> None:
+def test_heads_of_neurons_have_no_limits_of_features(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    opgrow.POPRegressor(widths=(3,), operators=ONE_SET["operators"], random_state=0).fit(*NUMBERS).save(path)
     record, tensors = contents(path)
     assert "head_limits" not in record
     record["head_limits"] = True
-    width = tensors["head.weight"].shape[1]
-    tensors |= {name: np.zeros(width, np.float32) for name in ("head_low", "head_high")}
+    tensors |= {name: np.zeros(3, np.float32) for name in ("head_low", "head_high")}
     rewrite(path, record, tensors)
-    with pytest.raises(ValueError, match="'head_limits' are those of a regressor"):
+    with pytest.raises(ValueError, match="'head_limits' are those of a linear head"):
         opgrow.load(path)
 
 

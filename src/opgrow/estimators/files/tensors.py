@@ -75,7 +75,7 @@ def _expected_shapes(record: dict[str, Any]) -> dict[str, _Shape]:
     require("head" in record, "'head' is missing")
     shapes |= running_shapes(record, width)
     if "head_limits" in record and of_type(record, "head_limits", bool):
-        require(record["head"] is None and not classifies(record), "'head_limits' are those of a regressor")
+        require(record["head"] is None, "'head_limits' are those of a linear head")
         shapes |= {"head_low": (width,), "head_high": (width,)}
     if record["head"] is None:
         return shapes | {"head.weight": (n_outputs, width), "head.bias": (n_outputs,)}

@@ -147,7 +147,7 @@ class ArrayData(FitData):
         return problem.sketched(most_rows, [self.seed, number, 1], self.team)
 
     def held_out(self, network: Network, number: int) -> HeldOut | None:
-        rest = self.divisions[number][1]
+        most, rest = self.divisions[number]
         if self.validation is not None:
             x, target = self.validation
             weight = np.ones(len(x))
@@ -155,7 +155,7 @@ class ArrayData(FitData):
             x, target, weight = self.x[rest], self.target[rest], self.weight[rest]
         else:
             return None
-        self.finish(network)
+        self.finish(network, self._sample(most)[0])
         return HeldOut(x, network_outputs(network, x, self.estimator.device), target, weight)
 
     def distilled(self, teacher: Network, loss: str) -> Problem:

@@ -94,8 +94,12 @@ class FitData(ABC):
     def distilled(self, teacher: Network, loss: str) -> Problem:
         """The problem of a network that learns from another one, which was grown for a loss."""
 
-    def finish(self, network: Network) -> None:
-        """Tell a network how its inputs were scaled, and what was seen of them and of its targets."""
+    def finish(self, network: Network, learned_from: np.ndarray | None = None) -> None:
+        """Tell a network how its inputs were scaled, and what was seen of them and of its targets.
+
+        Rows that it has learned from set the limits of the features that its head reads. Without them, the
+        limits that it has stay; if it has none, rows that were seen set them.
+        """
         scaling, ranges = self.constants.scaling, self.constants.ranges
         network.input_mean, network.input_scale = scaling.center.copy(), scaling.scale.copy()
         network.input_bound = scaling.bound
@@ -103,8 +107,9 @@ class FitData(ABC):
         if not self.classification:
             network.output_mean, network.output_scale = self.constants.shift, self.constants.spread
             network.output_low, network.output_high = ranges.output_limits()
-            limits = head_limits(network, self.seen_rows)
-            network.head_low, network.head_high = (None, None) if limits is None else limits
+        if learned_from is not None or network.head_low is None:
+            rows = self.seen_rows if learned_from is None else learned_from
+            network.head_low, network.head_high = head_limits(network, rows) or (None, None)
 
 
 def check_classes(labels: np.ndarray, classes: np.ndarray) -> None:

@@ -180,10 +180,11 @@ class Fit:
 
     def _joined(self, grown: list[tuple[int, Network]]) -> tuple[Network, HeldOut | None]:
         """The average of what has grown, as confident as rows say that were held out, and these rows."""
-        networks = [network for _, network in grown]
+        networks, together = [network for _, network in grown], self.data.same_rows_validate
+        parts = [] if together else [self.data.held_out(network, number) for number, network in grown]
         network = networks[0] if len(grown) == 1 else average(networks)
-        judged = [(0, network)] if self.data.same_rows_validate else grown
-        parts = [self.data.held_out(network, number) for number, network in judged]
+        if together:
+            parts = [self.data.held_out(network, 0)]
         held = joined([part for part in parts if part is not None], self.team)
         logits = self.data.classification and self.loss != "mse"
         if held is not None and logits and isinstance(network.head, Linear):

@@ -148,8 +148,8 @@ class SourceData(FitData):
         if rows is None:
             return None
         shift, spread = self.constants.shift, self.constants.spread
-        limits = None if self.classification else head_limits(network, self.constants.scaling(self.seen_rows))
-        network.head_low, network.head_high = (None, None) if limits is None else limits
+        limits = head_limits(network, self.constants.scaling(self.seen_rows))
+        network.head_low, network.head_high = limits or (None, None)
         outputs, target = (values * spread + shift for values in (network.outputs(rows.x), rows.target))
         return HeldOut(rows.x, outputs, target, rows.weight)
 
