@@ -149,7 +149,6 @@ def test_an_extreme_product_does_not_decide_a_class():
     assert within < np.abs(model.network_.outputs(far)).max()
 
 
-
 def test_two_rare_categories_at_once_are_predicted_from_what_each_of_them_does():
     """In training each is alone; a second layer squares what becomes of both together."""
     rng = np.random.default_rng(1)

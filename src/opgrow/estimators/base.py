@@ -107,9 +107,12 @@ class GrowingEstimator(GrownModel, BaseEstimator, ABC, Generic[Settings]):
         """From how many of the training rows blocks are grown; None: from all."""
         return None
 
-    def _member(self, settings: Settings, number: int, n_networks: int) -> Settings:
-        """Settings of one of the networks that are averaged, from 0."""
-        return settings
+    def _member(self, settings: Settings, number: int, n_networks: int, n_rows: int) -> list[Settings]:
+        """Settings of one of the networks that are averaged, from 0, which learns from so many rows.
+
+        Of several settings, each is of a larger network than the one before; held-out rows decide.
+        """
+        return [settings]
 
     def _student_follows(self, max_parameters: int | None) -> bool:
         """Whether `_student` may have settings."""

@@ -26,8 +26,8 @@ PARAMETERS = {
         Values of the parameters that are "auto". "balanced" averages 5 networks that grow by small blocks for
         as long as that helps. "compact" lets the smallest network that is about as good learn from
         such an average: it has at most 500 parameters where there are up to 20 inputs and 10 classes.
-        "accurate" averages 15 networks. None grows a single network. From 4,000 to 20,000 rows, two of three
-        networks of an average are wide: each layer is one block, of 80 to 100 neurons.""",
+        "accurate" averages 15 networks, which are larger. None grows a single network. Two of three networks
+        of an average have layers of one block, whose size held-out rows decide.""",
     "n_estimators": """int or "auto"
         Networks that are grown, each with other validation rows, and averaged. The average is one network
         with their blocks side by side.""",

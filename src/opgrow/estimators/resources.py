@@ -71,7 +71,8 @@ def plan_fit(
     n_threads = -(-settings.n_threads // side_by_side)
     sizes = Sizes(*division, n_features, n_outputs, n_threads)
     device = choose_device(estimator.device, n_rows * n_features)
-    member = estimator._complete(estimator._member(settings, 0, n_networks), _shapes(sizes))
+    first = estimator._member(settings, 0, n_networks, sizes.n_rows)[-1]
+    member = estimator._complete(first, _shapes(sizes))
     footprint = _footprint(estimator, member)
     of_each = footprint.n_parameters(n_features, n_outputs)
     largest = n_networks * (of_each - n_outputs) + n_outputs

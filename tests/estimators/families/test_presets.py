@@ -14,8 +14,8 @@ from opgrow.estimators.families.presets import (
     preset_of,
     sizes_up_to,
     student_size,
-    wide_size,
     widest,
+    widths,
 )
 from opgrow.network import Block, Layer, Network
 from opgrow.operators import OperatorSet
@@ -97,34 +97,42 @@ def test_only_a_compact_network_is_a_student(preset):
     assert (preset_of(HeMLGOPClassifier(preset=preset)).student is not None) == (preset == "compact")
 
 
-def layers_of(**parameters):
-    """The layers that were tried for 4,000 rows: the member, the neurons, and whether it stayed."""
-    x, y = make_classification(4000, 4, n_informative=2, n_redundant=0, random_state=0)
-    model = HeMLGOPClassifier(random_state=0, **SHORT, **parameters).fit(x, y)
-    blocks = [step.member for step in model.history_ if step.kind == "block"]
-    return blocks, [(s.member, s.n_neurons, s.accepted) for s in model.history_ if s.kind == "layer"]
-
-
-def test_two_of_three_networks_of_an_average_are_wide_where_there_are_many_rows():
-    blocks, layers = layers_of(max_layers=2)
-    assert [layer for layer in layers if layer[0] in (2, 3, 5)] == [
-        (member, 80, True) for member in (2, 2, 3, 3, 5, 5)
-    ]
-    assert [blocks.count(member) for member in (2, 3, 5)] == [2, 2, 2]
-    assert all(neurons != 80 for member, neurons, _ in layers if member in (1, 4))
-
-
-@pytest.mark.parametrize("own", [{"n_min": 5}, {"n_step": 5}, {"max_neurons": 15}, {"n_estimators": 1}])
-def test_no_network_is_wide_where_users_name_sizes_or_there_is_one(own):
-    _, layers = layers_of(max_layers=1, **({"n_estimators": 2} | own))
-    assert all(neurons != 80 for _, neurons, _ in layers)
-
-
 @pytest.mark.parametrize(
-    ("n_rows", "width"), [(3199, None), (3200, 80), (4000, 100), (16_000, 100), (16_001, None)]
+    ("preset", "n_rows", "neurons"),
+    [
+        ("balanced", 40, [10]),
+        ("balanced", 100, [10, 20]),
+        ("balanced", 400, [10, 20, 40, 80]),
+        ("balanced", 2000, [25, 50, 100]),
+        ("balanced", 6000, [75]),
+        ("accurate", 400, [20, 40, 80]),
+        ("accurate", 2000, [100]),
+        ("compact", 16_000, [100]),
+        ("compact", 16_001, []),
+    ],
 )
-def test_wide_networks_have_a_neuron_for_so_many_rows(n_rows, width):
-    assert wide_size(HeMLGOPClassifier(), n_rows) == width
+def test_layers_may_have_more_neurons_the_more_rows_there_are(preset, n_rows, neurons):
+    assert widths(HeMLGOPClassifier(preset=preset), n_rows) == neurons
+
+
+@pytest.mark.parametrize("own", [{"n_min": 5}, {"n_step": 5}, {"max_neurons": 15}])
+def test_networks_have_the_sizes_that_users_name(own):
+    assert widths(HeMLGOPClassifier(**own), 2000) == []
+    model = HeMLGOPClassifier(max_layers=1, n_estimators=2, random_state=0, **SHORT, **own)
+    model.fit(*make_classification(500, 4, n_informative=2, n_redundant=0, random_state=0))
+    sizes = {step.n_neurons for step in model.history_ if step.kind == "block" and step.block == 1}
+    assert sizes == {own.get("n_min", 10)}
+
+
+def test_two_of_three_networks_of_an_average_are_tuned_as_a_whole():
+    x, y = make_classification(500, 4, n_informative=2, n_redundant=0, random_state=0)
+    model = HeMLGOPClassifier(random_state=0, max_layers=2, **SHORT).fit(x, y)
+    layers = [(s.member, s.accepted) for s in model.history_ if s.kind == "layer"]
+    blocks = [s.member for s in model.history_ if s.kind == "block"]
+    for member in (2, 3, 5):
+        assert [accepted for m, accepted in layers if m == member] == [True, True]
+        assert blocks.count(member) == 2
+    assert blocks.count(1) > 2
 
 
 def test_parameters_of_their_own_come_before_those_of_a_preset():

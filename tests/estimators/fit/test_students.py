@@ -10,7 +10,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from opgrow import HeMLGOPClassifier, HeMLGOPRegressor
-from opgrow.estimators.fit.students import Rehearsal, Student, indistinguishable, smallest
+from opgrow.estimators.fit.students import Student, indistinguishable, smallest
+from opgrow.estimators.fit.trials import Rehearsal
 from opgrow.estimators.listeners import Callback
 from opgrow.growth.events import EpochFinished, GrowthFinished, GrowthStarted, StepFinished, StopGrowth
 from opgrow.training.scores import Score

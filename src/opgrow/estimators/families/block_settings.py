@@ -16,7 +16,7 @@ from ...operators import OperatorSet, library
 from ...rows.chunks.limits import check_memory_limit
 from ...rows.problem import Problem
 from ..parameters import Operators, n_threads
-from .presets import PresetParameters, preset_of, wide_size, widest
+from .presets import PresetParameters, preset_of, widest
 from .translation import TuningParameters, dropouts_of, fine_tuning_of, loss_of, sized_of, tuning_of
 
 __all__ = ["BlockParameters", "fill_in", "patient", "plain_sets", "translate"]
@@ -123,9 +123,6 @@ def fill_in(p: BlockParameters, settings: BlockSettings, problem: Problem) -> Bl
         tuning = replace(tuning, epochs=tuple(longer * epochs for epochs in tuning.epochs))
     ranges = settings.search.weight_ranges or (1.5 / float(np.sqrt(problem.n_inputs)),)
     rivals = frozenset(plain_sets(settings.sets) if p.tune_perceptron else ())
-    width = wide_size(p, problem.n_rows) if settings.may_be_wide else None
-    if width is not None:
-        settings = replace(settings, n_min=width, max_neurons=width, layer_threshold=-np.inf)
     return replace(
         settings,
         search=replace(settings.search, weight_ranges=ranges, rivals=rivals),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 
 from ...growth.methods.hemlgop import BlockSettings
@@ -17,7 +18,7 @@ from ..parameters import Operators
 from ..regressor import GrowingRegressor
 from .block_settings import fill_in, patient, plain_sets, translate
 from .paper_scales import TUNING_AS_READ, TUNING_OF_LARGE_PROBLEMS, held_out, is_large
-from .presets import finds_its_size, n_networks, sizes_up_to, student_follows, student_size
+from .presets import finds_its_size, n_networks, sizes_up_to, student_follows, student_size, widths
 
 __all__ = ["BlockClassifier", "BlockEstimator", "BlockRegressor"]
 
@@ -121,16 +122,20 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
     def _sketch_rows(self) -> int | None:
         return self.growth_rows
 
-    def _member(self, settings: BlockSettings, number: int, n_networks: int) -> BlockSettings:
+    def _member(
+        self, settings: BlockSettings, number: int, n_networks: int, n_rows: int
+    ) -> list[BlockSettings]:
         """Networks of an average take the values of dropout in turn, where a single one tries them all.
 
-        Two of three may be wide ones.
+        Two of three are tuned as a whole, and held-out rows decide how many neurons their layers have.
         """
         if n_networks == 1:
-            return settings
+            return [settings]
         dropout = settings.dropouts[number % len(settings.dropouts)]
         tuning = replace(settings.tuning, dropout=dropout)
-        return replace(settings, dropouts=(dropout,), tuning=tuning, may_be_wide=number % 3 > 0)
+        settings = replace(settings, dropouts=(dropout,), tuning=tuning)
+        sizes = widths(self, n_rows) if number % 3 else []
+        return [replace(_of_size(settings, size), layer_threshold=-np.inf) for size in sizes] or [settings]
 
     def _student_follows(self, max_parameters: int | None) -> bool:
         return student_follows(self, max_parameters)
@@ -155,7 +160,7 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
 
 
 def _of_size(settings: BlockSettings, size: int) -> BlockSettings:
-    """Settings of a layer of one block with so many neurons."""
+    """Settings of layers of one block with so many neurons."""
     return replace(settings, n_min=size, max_neurons=size)
 
 

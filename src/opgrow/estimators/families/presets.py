@@ -19,8 +19,8 @@ __all__ = [
     "sizes_up_to",
     "student_follows",
     "student_size",
-    "wide_size",
     "widest",
+    "widths",
 ]
 
 #: Neurons that a student has at most, and a layer.
@@ -32,11 +32,14 @@ _SHARE = 0.5
 #: Up to so many rows an average has all its networks; then fewer, as there is less to average away, and at
 #: least three.
 _ROWS, _FEWEST = 20_000, 3
-#: Averages have wide networks where each learns from so many rows, from the least to the most: what one block
-#: of a few neurons adds is then less than the rows that decide can show, and many together add much.
-_ROWS_OF_WIDE = 3_200, 16_000
-#: Training rows for each neuron of a layer of a wide network, and the neurons that it has at most.
-_ROWS_OF_A_NEURON, _WIDEST_OF_WIDE = 40, 100
+#: Networks that are tuned as a whole may come to have a neuron in each layer for so many training rows.
+_LEAST_ROWS_OF_A_NEURON = 5
+#: The fewest and the most neurons that each of their layers has.
+_WIDTHS = 10, 100
+#: A doubled width is cut to the most there may be, and is not tried where it is hardly a larger one then.
+_LEAST_STEP = 1.5
+#: Above so many training rows there are no such networks, as they would take too long.
+_ROWS_OF_WHOLE = 16_000
 
 
 class PresetParameters(Protocol):
@@ -59,6 +62,8 @@ class Preset:
     ----------
     n_min, n_step, n_estimators, max_layers : values of the parameters of these names
     step_share : the part of its layer that a block has at least
+    rows_of_a_neuron : for so many training rows, layers of networks that are tuned as a whole have a neuron
+        to begin with
     student : how many parameters the network may have in the end, for so many inputs and outputs; a larger
         one becomes the teacher of one that has not
     """
@@ -68,6 +73,7 @@ class Preset:
     n_estimators: int = 1
     max_layers: int = _DEPTH
     step_share: float = _SHARE
+    rows_of_a_neuron: int = 80
     student: Callable[[int, int], int] | None = None
 
 
@@ -87,7 +93,7 @@ PRESETS: dict[str | None, Preset] = {
     None: Preset(10, 10),
     "compact": Preset(10, 10, 5, student=_compact),
     "balanced": Preset(10, 10, 5),
-    "accurate": Preset(10, 10, 15),
+    "accurate": Preset(10, 10, 15, rows_of_a_neuron=20),
 }
 
 
@@ -117,16 +123,20 @@ def n_networks(p: PresetParameters, n_rows: int) -> int:
     return min(most, max(_FEWEST, _ROWS * most // n_rows)) if is_auto(p.n_estimators) else most
 
 
-def wide_size(p: PresetParameters, n_rows: int) -> int | None:
-    """Neurons of each layer of a wide network that learns from so many rows; None: there is none.
+def widths(p: PresetParameters, n_rows: int) -> list[int]:
+    """Neurons that each layer may have in networks that are tuned as a whole, the fewest first.
 
-    Its layers are one block, and all of them stay until the final tuning, which tells what they are worth
-    together. Users who name sizes get networks of these sizes.
+    Their layers are one block each, and all of them stay until the final tuning, which tells what they are
+    worth together. There are none where users name sizes, whose networks have these, or of too many rows.
     """
-    fewest, most = _ROWS_OF_WIDE
-    if not all(map(is_auto, (p.n_min, p.n_step, p.max_neurons))) or not fewest <= n_rows <= most:
-        return None
-    return min(n_rows // _ROWS_OF_A_NEURON, _WIDEST_OF_WIDE)
+    if not all(map(is_auto, (p.n_min, p.n_step, p.max_neurons))) or n_rows > _ROWS_OF_WHOLE:
+        return []
+    fewest, most = _WIDTHS
+    found = [min(max(fewest, n_rows // preset_of(p).rows_of_a_neuron), most)]
+    most = min(most, n_rows // _LEAST_ROWS_OF_A_NEURON)
+    while most >= _LEAST_STEP * found[-1]:
+        found.append(min(2 * found[-1], most))
+    return found
 
 
 def widest(p: PresetParameters) -> int:

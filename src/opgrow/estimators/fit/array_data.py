@@ -132,6 +132,10 @@ class ArrayData(FitData):
         chosen = numbers[spread_rows(len(numbers), before, total, SAMPLE_ROWS)]
         return self.team.joined(self.x[chosen].astype(np.float64)), self.team.joined(self.weight[chosen])
 
+    def rows_to_learn(self) -> int:
+        learned = (self.x if most is None else most for most, _ in self.divisions)
+        return min(self.team.total(len(rows)) for rows in learned)
+
     def problem(self, number: int) -> Problem:
         most, rest = self.divisions[number]
         validation = None

@@ -83,6 +83,10 @@ class FitData(ABC):
         """Divide the rows among networks and find the constants; the number of networks."""
 
     @abstractmethod
+    def rows_to_learn(self) -> int:
+        """The rows of all ranks that each network learns from at least."""
+
+    @abstractmethod
     def problem(self, number: int) -> Problem:
         """The problem of one network, from 0."""
 

@@ -8,7 +8,7 @@ and tells the network the constants of the data.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,9 @@ from ..listeners.budget import budgets
 from .calibration import HeldOut, calibrate, joined
 from .data import FitData
 from .side_by_side import Listeners, listening
-from .students import Rehearsal, Student, indistinguishable, smallest
+from .sizes import size_that_pays
+from .students import Student, indistinguishable, smallest
+from .trials import Rehearsal, Trial
 
 __all__ = ["Fit"]
 
@@ -70,6 +72,8 @@ class Fit:
     folder: NoFolder
     listeners: Listeners
     n_networks: int
+    #: The place of the size that was found among those that networks may have; the smallest to begin with.
+    size_found: int = 0
 
     def __init__(self, estimator: GrowingEstimator[Any], data: FitData) -> None:
         self.estimator, self.data, self.team = estimator, data, current()
@@ -94,9 +98,10 @@ class Fit:
             started = time.perf_counter() - self.folder.elapsed_before
             with listening(self._audience(), self.n_networks) as self.listeners:
                 self.listeners.hear_all(self._started())
-                n_at_once, members = self._members()
-                networks = list(stream(members, n_at_once))
-                grown = [(number, one) for number, one in enumerate(networks) if one is not None]
+                networks: dict[int, Network | None] = {}
+                for numbers, growing, n_at_once in self._rounds():
+                    networks |= zip(numbers, stream(growing, n_at_once), strict=True)
+                grown = [(n, network) for n, network in sorted(networks.items()) if network is not None]
                 average, held = self._joined(grown)
                 network = self._taught(average, held)
                 data.finish(network)
@@ -151,32 +156,66 @@ class Fit:
 
         return [*self.callbacks, Progress()]
 
-    def _members(self) -> tuple[int, list[Callable[[], Network | None]]]:
-        """How many networks grow at once, and what grows each of them."""
-        engine, n_at_once, settings = self.engine, 1, self.settings
-        if self.n_networks > 1:
-            engine, n_at_once, n_threads = self.engine.beside(self.n_networks, self.team)
-            settings = settings.with_threads(n_threads)
+    def _rounds(self) -> Iterator[tuple[list[int], list[Callable[[], Network | None]], int]]:
+        """Networks that grow side by side: their numbers, what grows each of them, and how many at once.
+
+        Those whose size another one has to find grow after it.
+        """
+        settings, n_rows = self.settings, self.data.rows_to_learn()
         if self._student_follows:
             settings = replace(settings, max_parameters=None)
-        return n_at_once, [
-            partial(self._grow_member, number, self.family._member(settings, number, self.n_networks), engine)
-            for number in range(self.n_networks)
-        ]
+        members = [self.family._member(settings, n, self.n_networks, n_rows) for n in range(self.n_networks)]
+        finding = [number for number, sizes in enumerate(members) if len(sizes) > 1]
+        first = [number for number in range(self.n_networks) if number not in finding[1:]]
+        yield first, *self._side_by_side([(number, members[number]) for number in first])
+        if finding[1:]:
+            found = [(number, [members[number][self.size_found]]) for number in finding[1:]]
+            yield finding[1:], *self._side_by_side(found)
 
-    def _grow_member(self, number: int, settings: GrowthSettings, engine: Engine) -> Network | None:
+    def _side_by_side(
+        self, members: list[tuple[int, list[GrowthSettings]]]
+    ) -> tuple[list[Callable[[], Network | None]], int]:
+        """What grows each of these networks, whose settings are of all sizes to try, and how many at once."""
+        engine, n_at_once = self.engine, 1
+        if self.n_networks > 1:
+            engine, n_at_once, n_threads = self.engine.beside(len(members), self.team)
+            members = [(number, [one.with_threads(n_threads) for one in sizes]) for number, sizes in members]
+        return [partial(self._grow_member, number, sizes, engine) for number, sizes in members], n_at_once
+
+    def _grow_member(self, number: int, sizes: list[GrowthSettings], engine: Engine) -> Network | None:
         """Grow one of the networks of an average; None where a callback has stopped them all before."""
         with engine.member():  # others may wait for it, also if it never begins
             if number > 0 and self.listeners.stopped is not None:
                 return None
             problem = self.data.problem(number)
-            most = settings.max_parameters
+            most = sizes[0].max_parameters
             if most is not None:
                 most = _share(most, self.n_networks, problem.n_outputs)
-            growth = self._growth(number, problem, replace(settings, max_parameters=most), engine)
-            network = growth.run()
-            self._note(number, growth)
-            return network
+                sizes = [replace(one, max_parameters=most) for one in sizes]
+            if len(sizes) == 1 or problem.validation is None:
+                growth = self._growth(number, problem, sizes[0], engine)
+                trial = Trial(growth, growth.run())
+            else:
+                trial = self._of_found_size(number, problem, sizes, engine)
+            self._note(number, trial.growth)
+            return trial.network
+
+    def _of_found_size(
+        self, number: int, problem: Problem, sizes: list[GrowthSettings], engine: Engine
+    ) -> Trial:
+        """Grow a network of the size that held-out rows ask for, and note this size for others."""
+        rehearsal = Rehearsal(partial(self.listeners.hear, number + 1))
+
+        def grow(settings: GrowthSettings) -> Trial:
+            events = list[Event]()
+            hear = rehearsal.next(events)
+            name = f"{_journal(number)}size{rehearsal.n_trials}"
+            growth = self._growth(number, problem, settings, engine, hear, name)
+            return Trial(growth, growth.run(), events)
+
+        self.size_found, trial = size_that_pays(sizes, grow)
+        rehearsal.end(trial)
+        return trial
 
     def _joined(self, grown: list[tuple[int, Network]]) -> tuple[Network, HeldOut | None]:
         """The average of what has grown, as confident as rows say that were held out, and these rows."""
@@ -235,7 +274,7 @@ class Fit:
         def grow(settings: GrowthSettings) -> Student:
             settings, events = replace(settings, criterion=measure), list[Event]()
             hear = rehearsal.next(events)
-            name = f"student{rehearsal.n_students:02d}"
+            name = f"student{rehearsal.n_trials:02d}"
             growth = self._growth(number, problem, settings, self.engine, hear, name)
             return Student(growth, growth.run(), events)
 
@@ -254,16 +293,16 @@ class Fit:
         emit: Callable[[Event], None] | None = None,
         name: str | None = None,
     ) -> Growth:
-        method, member = self.family._method, number + 1
+        method = self.family._method
         return method.growth(
             problem,
             method,
             self.family._complete(settings, problem),
             self.seed if number == 0 else _seed_of_member(self.seed, number),
-            partial(self.listeners.hear, member) if emit is None else emit,
+            partial(self.listeners.hear, number + 1) if emit is None else emit,
             engine,
             self.team,
-            journal_of(self.folder, name or f"network{member:02d}"),
+            journal_of(self.folder, name or _journal(number)),
         )
 
     def _note(self, number: int, growth: Growth) -> None:
@@ -276,6 +315,11 @@ def _name(settings: GrowthSettings) -> str:
     """The name of the loss that a network is grown for."""
     loss = settings.fine_tuning.loss
     return "custom" if callable(loss) else loss
+
+
+def _journal(number: int) -> str:
+    """The name under which checkpoints keep the growth of a network."""
+    return f"network{number + 1:02d}"
 
 
 def _seed_of_member(seed: int, number: int) -> int:

@@ -140,6 +140,9 @@ class SourceData(FitData):
         """The survey has found the constants, and one network is grown from all rows."""
         return 1
 
+    def rows_to_learn(self) -> int:
+        return self._problem.n_rows
+
     def problem(self, number: int) -> Problem:
         return self._problem
 

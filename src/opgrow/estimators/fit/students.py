@@ -10,16 +10,12 @@ D on average, with a standard error of 2 sqrt(V D / n), so that D is below z sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 
-from ...growth.events import Event, GrowthFinished, GrowthStarted, StepFinished, StopGrowth
-from ...growth.loop import Growth
 from ...growth.settings import GrowthSettings
-from ...network import Network
 from ...training.scores import Score
+from .trials import Trial
 
-__all__ = ["Rehearsal", "Student", "indistinguishable", "smallest"]
+__all__ = ["Student", "indistinguishable", "smallest"]
 
 #: Standard errors by which a student may be worse than its teacher.
 _ERRORS = 1.5
@@ -29,19 +25,13 @@ _LARGER, _OTHERS = 0.1, 0.2
 _IN_VAIN = 2
 
 
-@dataclass
-class Student:
-    """A student's growth, its network, and the events that are not told until it is chosen."""
-
-    growth: Growth
-    network: Network
-    events: list[Event] = field(default_factory=list)
+class Student(Trial):
+    """A network that has learned from another one."""
 
     @property
     def distance(self) -> float:
         """How far it is from its teacher."""
-        assert self.growth.score is not None
-        return self.growth.score.value
+        return self.score.value
 
 
 def indistinguishable(held_out: Score | None, n_rows: int) -> float:
@@ -85,30 +75,3 @@ def _grown(
         if in_vain == _IN_VAIN:
             break
     return tried
-
-
-class Rehearsal:
-    """Tells of the students that are tried as of one: its steps and its end are those of the chosen one."""
-
-    def __init__(self, hear: Callable[[Event], None]) -> None:
-        self._hear = hear
-        self.n_students = 0
-
-    def next(self, kept: list[Event]) -> Callable[[Event], None]:
-        """What hears the events of the next student, and keeps some for later."""
-        self.n_students += 1
-        first = self.n_students == 1
-
-        def hear(event: Event) -> None:
-            if isinstance(event, StepFinished | GrowthFinished):
-                kept.append(event)
-            elif first or not isinstance(event, GrowthStarted):
-                self._hear(event)
-
-        return hear
-
-    def end(self, chosen: Student) -> None:
-        """Tell what has come of the chosen student."""
-        for event in chosen.events:
-            with suppress(StopGrowth):
-                self._hear(event)

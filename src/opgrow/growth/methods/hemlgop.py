@@ -54,7 +54,6 @@ class BlockSettings(GrowthSettings):
     step_share : the part of its layer so far that a further block has, where that is more
     rivals_above : a layer of more inputs than this tunes the search's best rival beside the winner
     dropouts : one value, or several of which the best on the first block is used throughout
-    may_be_wide : whether the rows may ask for layers of one large block instead, which stay in any case
     last_dropout : that of the final tuning; None: the same
     head_ridge : with which the head is solved anew before the final tuning, as a part of the rows; None: it
         is tuned as it is
@@ -71,7 +70,6 @@ class BlockSettings(GrowthSettings):
     block_threshold: float = 1e-4
     rivals_above: int = 0
     dropouts: tuple[float, ...] = (0.0,)
-    may_be_wide: bool = False
     last_dropout: float | None = None
     head_ridge: float | None = None
     longer: int = 1
