@@ -13,6 +13,8 @@ from .marks import RESULTS, Figures, markdown_table
 __all__ = ["figures"]
 
 _Rows = dict[str, dict[str, dict[str, str]]]
+#: Below so many training rows, tables of classes are in a column of their own.
+_FEW_ROWS = 1000
 #: The columns of the table of larger ones, and its rows, with the names that trials have in the file.
 _LARGE_TABLES = ("covertype_15k", "eeg_eye_state", "magic", "kin8nm", "cpu_act")
 _LARGE = {
@@ -44,6 +46,9 @@ def figures() -> Figures:
             "defaults-later": _trials("trials-later.csv", "log_loss"),
             "defaults-accurate": _trials_over_splits(_over_splits("trials-accurate.csv")),
             "defaults-wide": _wide(),
+            "defaults-whole": _trials_over_splits(_over_splits("trials-whole.csv")),
+            "defaults-whole-large": _whole_of_many_rows(),
+            "defaults-mixtures": _mixtures(),
             "defaults-seeds": _trials_over_splits(_over_splits("trials-seeds.csv")),
             "defaults-students": _trials_over_splits(_over_splits("trials-students.csv", "inner")),
             "defaults-students-test": _students_on_test_rows(),
@@ -53,12 +58,16 @@ def figures() -> Figures:
 
 def _read(name: str) -> _Rows:
     """The rows of a file by trial and table."""
-    with (RESULTS / "defaults" / name).open(encoding="utf-8", newline="") as file:
-        found: _Rows = {}
-        for row in csv.DictReader(file):
-            if row.get("split", "0") == "0":
-                found.setdefault(row["trial"], {})[row["table"]] = row
+    found: _Rows = {}
+    for row in _lines(name):
+        if row.get("split", "0") == "0":
+            found.setdefault(row["trial"], {})[row["table"]] = row
     return found
+
+
+def _lines(name: str) -> list[dict[str, str]]:
+    with (RESULTS / "defaults" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _trials(file: str, loss: str) -> str:
@@ -113,10 +122,9 @@ def _students_on_test_rows() -> str:
 def _over_splits(name: str, which: str | None = None) -> _Rows:
     """The rows of a file by trial and table, as means over splits; of parameters, the geometric mean."""
     runs: dict[str, dict[str, list[dict[str, str]]]] = {}
-    with (RESULTS / "defaults" / name).open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if which is None or row["rows"] == which:
-                runs.setdefault(row["trial"], {}).setdefault(row["table"], []).append(row)
+    for row in _lines(name):
+        if which is None or row["rows"] == which:
+            runs.setdefault(row["trial"], {}).setdefault(row["table"], []).append(row)
     found: _Rows = {}
     for trial, tables in runs.items():
         for table, rows in tables.items():
@@ -155,9 +163,8 @@ def _difference(
 def _wide() -> str:
     """Scores of averages with and without wide networks, by the rows that they learned from."""
     runs: dict[tuple[int, str], dict[str, dict[str, str]]] = {}
-    with (RESULTS / "defaults" / "trials-wide.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            runs.setdefault((-int(row["training_rows"]), row["table"]), {})[row["trial"]] = row
+    for row in _lines("trials-wide.csv"):
+        runs.setdefault((-int(row["training_rows"]), row["table"]), {})[row["trial"]] = row
     trials = list(next(iter(runs.values())))
     rows = []
     for (minus_rows, table), run in sorted(runs.items()):
@@ -166,6 +173,37 @@ def _wide() -> str:
         rows.append((table, f"{-minus_rows:,}", *scores, *seconds))
     heads = (*trials, "CPU seconds, small blocks", "CPU seconds, two wide")
     return markdown_table(("", "rows", *heads), rows)
+
+
+def _whole_of_many_rows() -> str:
+    """Scores and log losses of networks that are tuned as a whole, by their width."""
+    trials = _read("trials-whole-large.csv")
+    tables = next(iter(trials.values()))
+    rows = [
+        (name, *(_score(runs[table]) if table in runs else "" for table in tables))
+        for name, runs in trials.items()
+    ]
+    heads = (f"{table}, {int(row['training_rows']):,} rows" for table, row in tables.items())
+    return markdown_table(("", *heads), rows)
+
+
+def _mixtures() -> str:
+    """Averages of what was grown, on tables of classes with few and with more rows, and of numbers."""
+    trials = _over_splits("trials-mixtures.csv")
+    few = {row["table"] for row in _lines("trials-mixtures.csv") if int(row["training_rows"]) < _FEW_ROWS}
+    first = next(iter(trials.values()))
+    rows = []
+    for name, tables in trials.items():
+        small, large = ({t: row for t, row in tables.items() if (t in few) == part} for part in (True, False))
+        cells = [
+            _difference(part, first, what, "classification", digits)
+            for part in (small, large)
+            for what, digits in (("score", 2), ("log_loss", 3))
+        ]
+        numbers = _difference(tables, first, "score", "regression", 1)
+        rows.append((name, *(("",) * 5 if tables is first else (*cells, numbers))))
+    heads = ("fewer than 1,000 rows", "log loss", "1,000 or more", "log loss", "numbers")
+    return markdown_table(("", *heads), rows)
 
 
 def _larger() -> str:

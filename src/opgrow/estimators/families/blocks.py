@@ -135,7 +135,8 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         tuning = replace(settings.tuning, dropout=dropout)
         settings = replace(settings, dropouts=(dropout,), tuning=tuning)
         sizes = widths(self, n_rows) if number % 3 else []
-        return [replace(_of_size(settings, size), layer_threshold=-np.inf) for size in sizes] or [settings]
+        whole = [replace(_of_size(settings, size), layer_threshold=-np.inf) for size in sizes]
+        return [settings, *whole]
 
     def _student_follows(self, max_parameters: int | None) -> bool:
         return student_follows(self, max_parameters)
