@@ -8,7 +8,7 @@ from ..operators.kinds import stated
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
 from .c_fixed import FixedProgram, FixedStep
-from .c_fixed_inputs import inputs_text, reading
+from .c_fixed_inputs import inputs_text, reading, squash_table
 from .c_fixed_operators import fixed_operators
 from .c_fixed_pools import pooled_call
 from .c_platform import INLINE, size_checks
@@ -78,6 +78,7 @@ def facts(fixed: FixedProgram) -> list[str]:
     program = fixed.program
     constants = 8 * program.n_inputs + weights_bytes(fixed.weights, [s.weight.size for s in fixed.steps])
     constants += 4 * len(fixed.head_limits or ())
+    constants += 0 if fixed.inputs.bound is None else 2 * len(squash_table(fixed.inputs.bound))
     constants += sum(16 + 12 * step.step.n_neurons for step in fixed.steps)
     arrays = 2 * sum(buffers(program, True).values()) + 4 * program.n_outputs * (program.classes is not None)
     return [
