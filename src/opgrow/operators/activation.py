@@ -173,7 +173,10 @@ SOFTPLUS = Activation(
 
 
 def _fixed_inverse_absolute(arithmetic: Any, z: Array, bits: int) -> Array:
-    return np.sign(z) * ((np.abs(z) * _ONE) // ((1 << bits) + np.abs(z)))
+    size = np.abs(z)
+    share = (2**32 - 1) // (65536 + arithmetic.rescale(size, bits - 16)) + 1
+    below_half = arithmetic.rescale(size * share, bits - 14)
+    return np.sign(z) * np.where(share > 32768, below_half, _ONE - (share << 14))
 
 
 INVERSE_ABSOLUTE = Activation(
@@ -189,8 +192,11 @@ INVERSE_ABSOLUTE = Activation(
     latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
-const int64_t size = z < 0 ? -(int64_t)z : z;
-return (int32_t)((int64_t)z * ((int64_t)1 << 30) / (((int64_t)1 << bits) + size));
+const int32_t size = z < 0 ? -z : z;
+const uint32_t share = UINT32_MAX / (65536 + (uint32_t)rescale(size, bits - 16)) + 1; /* 1 / (1 + size) */
+const int32_t value = share > 32768 ? rescale((int64_t)size * (int32_t)share, bits - 14)
+    : (INT32_C(1) << 30) - (int32_t)(share << 14);
+return z < 0 ? -value : value;
 """,
         _fixed_inverse_absolute,
         bits=30,
