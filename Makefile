@@ -13,13 +13,14 @@ EXAMPLES ?= 5000
 MINUTES ?= 30
 CLIENTS ?= 200
 SECONDS ?= 20
+ROWS ?= 2000
 SEED ?= 0
 # The tests of the engine in C, without those of the GPU's kernels and of the engine as a torch function.
 ENGINE_TESTS := tests/engine --ignore tests/engine/cuda --ignore tests/engine/test_differentiable.py
 CPUS ?= $$($(BIN)/python -c "from opgrow.engine.library import library as l; print(*(i for i, known in l().isas().items() if known))")
 
 .DEFAULT_GOAL := help
-.PHONY: help env engine wheels install-check aarch64 sanitize chips demo test fuzz properties torture attack load cpus audit figures docs lint format clean
+.PHONY: help env engine wheels install-check aarch64 sanitize chips demo test fuzz properties torture attack extremes load cpus audit figures docs lint format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +86,9 @@ torture: env  ## kill 200 fits at random moments, resume them, compare the netwo
 
 attack: env  ## damage and forge models, checkpoints and tables, and try exports on extreme rows (MINUTES=30, SEED=...)
 	$(BIN)/python tests/attack/attack.py --minutes $(MINUTES) --seed $(SEED)
+
+extremes: env  ## every estimator as C in every variant, with ASan and UBSan, on extreme rows (ROWS=2000)
+	$(BIN)/python -m tests.attack.extreme_rows --rows $(ROWS)
 
 load: env  ## opgrow serve under 200 clients, honest and hostile: latencies, and what is lost or leaked (CLIENTS=, SECONDS=)
 	$(BIN)/python tests/attack/serving.py --clients $(CLIENTS) --seconds $(SECONDS)

@@ -27,7 +27,8 @@ X = load_iris(return_X_y=True)[0]
 @needs_compiler
 def test_the_variant_that_is_written_is_within_the_limits(fitted: dict[str, Any], tmp_path: Path) -> None:
     model, file = fitted["HeMLGOPClassifier"], tmp_path / "model.c"
-    options = {"calibration": X, "min_agreement": 0.5}
+    between = np.random.default_rng(0).normal(X, 1)  # among them rows on which small weights disagree
+    options = {"calibration": between, "min_agreement": 0.5}
     large = export_c_into(model, file, {"flash": 100_000}, **options)
     assert large.check.agreement == 1.0
     small = export_c_into(model, file, {"flash": 100_000, "ram": large.ram - 1}, **options)

@@ -244,14 +244,14 @@ def test_every_estimator_agrees_in_the_smallest_integers_or_is_refused(fitted: d
 def test_what_disagrees_is_refused_in_a_sentence_and_nothing_is_written(bls: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     noise = rng.normal(CLASSES[0].mean(axis=0), 30, (400, 4))  # where classes change within a rounding error
-    mode = {"arithmetic": "integer", "weights": "int8"}
+    mode = {"arithmetic": "integer", "weights": "int4"}
     actual = bls.export_c(tmp_path / "model.c", calibration=noise, min_agreement=0, **mode)
     assert actual.agreement < 0.999
     for file in tmp_path.iterdir():
         file.unlink()
     with pytest.raises(
         ValueError,
-        match="The C program with integer arithmetic and int8 weights agrees too little with the estimator "
+        match="The C program with integer arithmetic and int4 weights agrees too little with the estimator "
         r"on 400 rows \(.* % of the labels, at least 100 % is wanted\) and was not written: use weights=",
     ):
         bls.export_c(tmp_path / "model.c", calibration=noise, min_agreement=1.0, **mode)

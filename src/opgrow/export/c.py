@@ -145,7 +145,7 @@ def export_c(
         draft, check = measured_start(model, FloatDraft(program, weights), start, expected, min_agreement)
     what = f"The C program with {_stored(weights, arithmetic)} weights"
     refuse(check, min_agreement, what, lambda: _remedy(weights, arithmetic))
-    bits = draft.fixed.input_bits if isinstance(draft, FixedDraft) else None
+    bits = draft.fixed.inputs.bits if isinstance(draft, FixedDraft) else None
     table = table_text(model.table_, prefix, bits)
     if isinstance(draft, FixedDraft):
         body = c_fixed_source.fixed_source(draft.fixed, prefix, header_path.name)

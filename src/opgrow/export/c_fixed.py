@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..operators.kinds import stated
-from .c_storage import STORAGES
+from .c_fixed_inputs import FixedInputs, fixed_inputs, mantissa, rounded
+from .c_fixed_pools import adds_products
+from .c_storage import STORAGES, Storage
 from .program import LINEAR, Program, Step
 from .ranges import NARROW, find_ranges
 
-__all__ = ["BOUND_BITS", "FixedProgram", "FixedStep", "fixed_program", "with_head"]
+__all__ = ["FixedProgram", "FixedStep", "fixed_program", "with_head"]
 
 #: Fractional bits of probabilities.
 PROBABILITY_BITS = 16
-#: Fractional bits of standardised inputs in units of the bound, before they are squashed.
-BOUND_BITS = 20
-#: Raw inputs are told apart up to so many bounds from their mean, where squashed ones have levelled off.
-_REACH = 16
 #: How much larger the features of other rows may be than those of the calibration rows.
 _MARGIN = 2
+#: Weights of 16 bits may do without so many of them where 32 bits then hold their sums.
+_MOST_SPARED = 4
 _INT16, _INT32 = 2**15 - 1, 2**31 - 1
 
 
@@ -34,6 +34,7 @@ _INT16, _INT32 = 2**15 - 1, 2**31 - 1
 class FixedStep:
     """A step with its formats (numbers of fractional bits) and integer constants.
 
+    ``largest_x`` is the largest magnitude of what it reads.
     ``neurons`` has a row for each neuron, as the C structure: bias, shift, scale, scale_bits, weight_bits.
     """
 
@@ -44,29 +45,32 @@ class FixedStep:
     pooled_bits: int
     activation_bits: int
     out_bits: int
+    largest_x: int
     weight: np.ndarray
     neurons: list[tuple[int, int, int, int, int]]
+
+    @property
+    def narrow(self) -> bool:
+        """Whether sums of products of weights and inputs fit into 32 bits."""
+        return _fits_in_32_bits(self.weight, self.largest_x)
 
 
 @dataclass(frozen=True)
 class FixedProgram:
     """A program in integers.
 
-    ``inputs`` has a row for each input: mean, scale and scale_bits; psi, and products of two, saturate
-    at 2^digits. ``bound`` is that of squashed inputs in their format, and ``limits`` has the lowest and the
-    highest value of each output, ``head_limits`` of each feature that the head reads; None where there are
-    none. ``head_range`` is what `with_head` needs.
+    psi, and products of two, saturate at 2^digits. ``limits`` has the lowest and the highest value of each
+    output, ``head_limits`` of each feature that the head reads; None where there are none. ``head_range`` is
+    what `with_head` needs.
     """
 
     program: Program
     weights: str
-    input_bits: list[int]
-    inputs: list[tuple[int, int, int]]
+    inputs: FixedInputs
     layers: list[list[FixedStep]]
     head: FixedStep
     output_bits: int
     digits: tuple[int, int]
-    bound: int | None
     limits: list[tuple[int, int]] | None
     head_limits: list[tuple[int, int]] | None
     head_range: dict[str, float]
@@ -74,6 +78,11 @@ class FixedProgram:
     @property
     def steps(self) -> list[FixedStep]:
         return [*(step for layer in self.layers for step in layer), self.head]
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all sums of products fit into 32 bits."""
+        return all(step.narrow for step in self.steps if adds_products(step.step.operators))
 
 
 def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: float = NARROW) -> FixedProgram:
@@ -96,33 +105,35 @@ def fixed_program(program: Program, rows: np.ndarray, weights: str, headroom: fl
         if program.head_sees_input:
             shared = x_bits = first = min(shared, first)
         layer_bits = [shared if layer in seen else bits for layer, bits in enumerate(layer_bits)]
-    layers = []
+    inputs = fixed_inputs(program.input_mean, program.input_scale, ranges.raw, bound, first)
+    layers, largest_x = [], inputs.largest
     for steps, layer, bits in zip(program.layers, layer_ranges, layer_bits, strict=True):
         layers.append(
-            [_fixed_step(s, r, x_bits, bits, weights, digits) for s, r in zip(steps, layer, strict=True)]
+            [
+                _fixed_step(s, r, (x_bits, largest_x), bits, weights, digits)
+                for s, r in zip(steps, layer, strict=True)
+            ]
         )
-        x_bits = bits
+        x_bits, largest_x = bits, _INT16
     low, high = program.output_low, program.output_high
     if low is not None and high is not None:
         last = {**last, "output": float(np.maximum(np.abs(low), np.abs(high)).max())}
     out_bits = _fitting(last["output"], 29, 20 if program.classes else 30)
-    input_bits = _input_formats(program, ranges.raw)
-    inputs = [
-        _input(float(mean), float(scale), bits, first, bound)
-        for mean, scale, bits in zip(program.input_mean, program.input_scale, input_bits, strict=True)
-    ]
+    head_limits = _limits(program.head_low, program.head_high, x_bits, _INT16)
+    if head_limits is not None:
+        largest_x = max(abs(limit) for pair in head_limits for limit in pair)
     return FixedProgram(
         program=program,
         weights=weights,
-        input_bits=input_bits,
         inputs=inputs,
         layers=layers,
-        head=_fixed_step(_filled(program.head, weights), last, x_bits, out_bits, weights, digits),
+        head=_fixed_step(
+            _filled(program.head, weights), last, (x_bits, largest_x), out_bits, weights, digits
+        ),
         output_bits=PROBABILITY_BITS if program.classes else out_bits,
         digits=digits,
-        bound=None if bound is None else round(math.ldexp(bound, first)),
         limits=_limits(low, high, out_bits),
-        head_limits=_limits(program.head_low, program.head_high, x_bits, _INT16),
+        head_limits=head_limits,
         head_range=last,
     )
 
@@ -140,7 +151,12 @@ def with_head(fixed: FixedProgram, head: Step) -> FixedProgram:
     """The same program with another linear head, whose outputs are as large."""
     old = fixed.head
     new = _fixed_step(
-        _filled(head, fixed.weights), fixed.head_range, old.x_bits, old.out_bits, fixed.weights, fixed.digits
+        _filled(head, fixed.weights),
+        fixed.head_range,
+        (old.x_bits, old.largest_x),
+        old.out_bits,
+        fixed.weights,
+        fixed.digits,
     )
     return replace(fixed, program=replace(fixed.program, head=head), head=new)
 
@@ -185,38 +201,6 @@ def _fitting(largest: float, digits: int, most: int) -> int:
     return min(most, digits - _exponent(largest * (1 + 2.0**-digits)))
 
 
-def _input_formats(program: Program, raw: np.ndarray) -> list[int]:
-    """Fractional bits of each raw input: 16, unless it is too large or too fine for them."""
-    mean, scale = np.abs(program.input_mean), program.input_scale
-    if program.input_bound is None:
-        largest, room = np.maximum(raw, mean), 4
-    else:
-        largest, room = mean + _REACH * program.input_bound * scale, 1
-    return [
-        16 if room * most < 2**15 and unit > 2**-5 else max(-64, min(60, 30 - _exponent(most)))
-        for most, unit in zip(largest.tolist(), scale.tolist(), strict=True)
-    ]
-
-
-def _input(mean: float, scale: float, bits: int, x_bits: int, bound: float | None) -> tuple[int, int, int]:
-    factor, factor_bits = _mantissa(1 / scale if bound is None else 1 / (scale * bound))
-    target = x_bits if bound is None else BOUND_BITS
-    return _rounded(mean, bits), factor, _byte(bits + factor_bits - target)
-
-
-def _mantissa(value: float) -> tuple[int, int]:
-    """Integer m of 16 bits and e with value close to m / 2^e."""
-    if value == 0:
-        return 0, 0
-    bits = 14 - math.floor(math.log2(abs(value)))
-    mantissa = round(math.ldexp(value, bits))
-    return (mantissa // 2, bits - 1) if abs(mantissa) > 32767 else (mantissa, bits)
-
-
-def _rounded(value: float, bits: int, most: int = _INT32) -> int:
-    return max(-most, min(most, round(math.ldexp(value, bits))))
-
-
 def _limits(
     low: np.ndarray | None, high: np.ndarray | None, bits: int, most: int = _INT32
 ) -> list[tuple[int, int]] | None:
@@ -224,7 +208,7 @@ def _limits(
     if low is None or high is None:
         return None
     pairs = zip(low.tolist(), high.tolist(), strict=True)
-    return [(_rounded(a, bits, most), _rounded(b, bits, most)) for a, b in pairs]
+    return [(rounded(a, bits, most), rounded(b, bits, most)) for a, b in pairs]
 
 
 def _byte(bits: int) -> int:
@@ -232,8 +216,15 @@ def _byte(bits: int) -> int:
 
 
 def _fixed_step(
-    step: Step, ranges: dict[str, float], x_bits: int, out_bits: int, weights: str, digits: tuple[int, int]
+    step: Step,
+    ranges: dict[str, float],
+    read: tuple[int, int],
+    out_bits: int,
+    weights: str,
+    digits: tuple[int, int],
 ) -> FixedStep:
+    """``read`` are the fractional bits and the largest magnitude of what the step reads."""
+    x_bits, largest_x = read
     nodal = stated(step.operators.nodal_operator.fixed)
     activation = stated(step.operators.activation_operator.fixed)
     psi_bits = _fitting(ranges["psi"], digits[0] - 1, nodal.digits)
@@ -247,14 +238,33 @@ def _fixed_step(
     stored, bits, values = STORAGES[weights], [], []
     for row in step.weight:
         fraction = stored.fraction(row)
+        if adds_products(step.operators):
+            fraction -= _spared(row, stored, fraction, largest_x)
         bits.append(_byte(fraction))
         values.append(stored.rounded(np.ldexp(row, fraction)))
     neurons = [
         _neuron(step, j, pooled_bits, after, out_bits, weight_bits) for j, weight_bits in enumerate(bits)
     ]
     return FixedStep(
-        step, x_bits, psi_bits, pair_bits, pooled_bits, after, out_bits, np.stack(values), neurons
+        step, x_bits, psi_bits, pair_bits, pooled_bits, after, out_bits, largest_x, np.stack(values), neurons
     )
+
+
+def _spared(row: np.ndarray, stored: Storage, fraction: int, largest_x: int) -> int:
+    """Bits that a neuron's weights of 16 bits do without, so that its sum fits into 32; 0 if it does not."""
+    if stored.limit != _INT16:
+        return 0
+    fit = (
+        bits
+        for bits in range(_MOST_SPARED + 1)
+        if _fits_in_32_bits(stored.rounded(np.ldexp(row, fraction - bits))[None], largest_x)
+    )
+    return next(fit, 0)
+
+
+def _fits_in_32_bits(weight: np.ndarray, largest_x: int) -> bool:
+    """Whether no sum of weights (n_neurons, n_inputs), each times up to ``largest_x``, is larger."""
+    return int(np.abs(weight.astype(np.int64)).sum(axis=1).max()) * largest_x <= _INT32
 
 
 def _neuron(
@@ -263,13 +273,13 @@ def _neuron(
     """bias, shift, scale, scale_bits and weight_bits of a neuron."""
     exact = 1.0 if step.scale is None else float(step.scale[j])
     shift = 0.0 if step.shift is None else float(step.shift[j])
-    scale, scale_bits = _mantissa(exact)
+    scale, scale_bits = mantissa(exact)
     if step.mean is not None:  # the rounding of the scale should not move the neuron's mean
         shift += (exact - math.ldexp(scale, -scale_bits)) * float(step.mean[j])
     bias = 0.0 if step.bias is None else float(step.bias[j])
     return (
-        _rounded(bias, pooled_bits),
-        _rounded(shift, out_bits),
+        rounded(bias, pooled_bits),
+        rounded(shift, out_bits),
         scale,
         _byte(after + scale_bits - out_bits),
         weight_bits,

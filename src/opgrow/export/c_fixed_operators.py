@@ -12,12 +12,12 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable
 
-from ..operators import Activation, FixedPool, Nodal, OperatorSet
+from ..operators import Activation, Nodal, OperatorSet
 from ..operators.kinds import stated
 from . import c_text as text
-from .c_operators import with_terms
+from .c_fixed_pools import DUAL, is_exact, pool_function
 
-__all__ = ["ROOT_SLOPE", "ROOT_START", "TABLES", "fixed_operators", "is_exact", "pooled_call"]
+__all__ = ["TABLES", "fixed_operators"]
 
 _ARITHMETIC = """\
 static INLINE int32_t saturated(int64_t v)
@@ -25,16 +25,20 @@ static INLINE int32_t saturated(int64_t v)
     return v > INT32_MAX ? INT32_MAX : v < -INT32_MAX ? -INT32_MAX : (int32_t)v;
 }
 
-/* v / 2^bits, rounded; bits may be negative. Right shifts of negative numbers must keep the sign. */
-static INLINE int32_t rescale(int64_t v, int bits)
+/* v / 2^bits, rounded, plus more; bits may be negative. Right shifts of negative numbers keep the sign. */
+static INLINE int32_t rescale_and_add(int64_t v, int bits, int32_t more)
 {
     if (bits > 0) {
-        return bits > 62 ? 0 : saturated((v + ((int64_t)1 << (bits - 1))) >> bits);
+        v = bits > 62 ? 0 : (v + ((int64_t)1 << (bits - 1))) >> bits;
+    } else {
+        v = (int64_t)((uint64_t)(int64_t)saturated(v) << (bits < -31 ? 31 : -bits));
     }
-    if (bits < -31 || v > (INT32_MAX >> -bits) || v < -(INT32_MAX >> -bits)) {
-        return v > 0 ? INT32_MAX : v < 0 ? -INT32_MAX : 0;
-    }
-    return (int32_t)(v * ((int64_t)1 << -bits));
+    return saturated(v + more);
+}
+
+static INLINE int32_t rescale(int64_t v, int bits)
+{
+    return rescale_and_add(v, bits, 0);
 }
 
 static INLINE int32_t within(int32_t v, int32_t limit)
@@ -78,12 +82,23 @@ _EXPONENTIAL = """\
 /* exp(t / 2^20) with the given fractional bits. */
 static INLINE int32_t exponential(int32_t t, int bits)
 {
-    const int64_t u = ((int64_t)t * 1512775) >> 20;
-    const int32_t mantissa = 65536 + interpolated(EXP2, (uint32_t)(u & 0xFFFFF), 14);
-    /* Always to the right, so that nothing depends on the sign of t. */
-    int down = 46 - bits - (int)(u >> 20);
-    down = down > 62 ? 62 : down < 1 ? 1 : down;
-    return saturated((((int64_t)mantissa << 30) + ((int64_t)1 << (down - 1))) >> down);
+    /* t / log(2) with 18 fractional bits, and 2 to the power of these as a number of 31 bits */
+    const int32_t u = (int32_t)(((int64_t)t * 1549082005) >> 32);
+    const uint32_t power = (uint32_t)(65536 + interpolated(EXP2, (uint32_t)u & 0x3FFFF, 12)) << 14;
+    const int down = 30 - bits - (int)(u >> 18);
+    if (down < 0 || down > 31) {
+        return down < 0 ? INT32_MAX : 0;
+    }
+    return (int32_t)((power + ((UINT32_C(1) << down) >> 1)) >> down);
+}
+"""
+_LOGISTIC = """\
+/* 1 / (1 + exp(t / 2^20)) of t from 0, with 30 fractional bits. */
+static INLINE int32_t logistic(int32_t t)
+{
+    const uint32_t e = (uint32_t)exponential(-t, 30);
+    const uint32_t share = UINT32_MAX / (65536 + (e >> 14)) + 1; /* 1 / (1 + e), with 16 fractional bits */
+    return (int32_t)(((uint64_t)e * share) >> 16);
 }
 """
 _SINE = """\
@@ -111,12 +126,11 @@ _HELPERS = {
     "pair(": _PAIR,
     "interpolated(": _INTERPOLATED,
     "exponential(": _EXPONENTIAL,
+    "logistic(": _LOGISTIC,
     "sine(": _SINE,
     "softplus(": _LOGARITHM,
 }
 
-#: 1 / sqrt(f) for f from 1 to 4 is about start - slope f, within 9 %; in units of 2^-16.
-ROOT_START, ROOT_SLOPE = 69796, 9961
 #: 64 steps, their end, and one beyond it that is read and multiplied by zero.
 _TABLE_ENTRIES = 66
 _TABLES: dict[str, tuple[str, Callable[[int], float]]] = {
@@ -131,17 +145,21 @@ TABLES = {
 
 
 def fixed_operators(
-    sets: Iterable[OperatorSet], also: str, digits: tuple[int, int], weights: str = "int16"
+    sets: Iterable[OperatorSet],
+    also: str,
+    digits: tuple[int, int],
+    weights: str = "int16",
+    narrow: bool = False,
 ) -> str:
     """The functions of operator sets, with the helpers and tables that they need.
 
     ``also`` is further text whose helpers are needed; psi and products of two saturate at 2^digits. The
-    weights are stored as ``weights``.
+    weights are stored as ``weights``; ``narrow`` says that sums of products fit into 32 bits.
     """
     sets = list(sets)
     pools = {(s.nodal, s.pool): s for s in sets}.values()
     functions = [_nodal(psi) for psi in dict.fromkeys(s.nodal_operator for s in pools if not is_exact(s))]
-    functions += [_pool(operators, weights) for operators in pools]
+    functions += [pool_function(operators, weights, narrow) for operators in pools]
     functions += [
         _activation(activation) for activation in dict.fromkeys(s.activation_operator for s in sets)
     ]
@@ -162,17 +180,12 @@ def fixed_operators(
         limits.append(
             "/* The largest exponent, with 20 fractional bits. */\n#define TEN (INT32_C(10) << 20)\n"
         )
-    dual = [_DUAL] if any("#if DUAL" in function for function in functions) else []
+    dual = [DUAL] if any("#if DUAL" in function for function in functions) else []
     return "\n".join([*limits, *tables, *dual, _ARITHMETIC, *helpers, *functions])
 
 
 def _calls(code: str, mark: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(mark)}", code) is not None
-
-
-def is_exact(operators: OperatorSet) -> bool:
-    """Whether the pool adds up products that need no format of their own."""
-    return operators.pool_operator.window == 1 and stated(operators.nodal_operator.fixed).exact is not None
 
 
 def _nodal(nodal: Nodal) -> str:
@@ -192,102 +205,7 @@ def _function(signature: str, body: str) -> str:
     return f"{signature}\n{{\n{textwrap.indent(body, '    ')}}}\n"
 
 
-def _pool(operators: OperatorSet, weights: str) -> str:
-    """rho over the inputs of psi, with ``pooled_bits`` fractional bits."""
-    pool, exact = stated(operators.pool_operator.fixed), stated(operators.nodal_operator.fixed).exact
-    term = f"psi_{operators.nodal}(x[{{i}}], WEIGHT_AT(w + {{i}}), w_bits, x_bits, psi_bits)"
-    bits, formats = pool.bits, "int x_bits, int psi_bits, int pooled_bits"
-    if exact is not None and is_exact(operators):
-        term, bits, formats = exact.c, exact.bits, "int x_bits, int pooled_bits"
-    pairs = _SUM_OF_PAIRS.replace("DUAL\n", _dual_loop(weights))
-    body = with_terms(pairs if _fits_in_pairs(operators) else pool.c, term).replace("BITS", bits)
-    body = re.sub(r"^ +(?=#)", "", body, flags=re.MULTILINE)  # preprocessor lines begin at the margin
-    formats += ", int pair_bits" if _multiplies_pairs(pool) else ""
-    return (
-        f"static int32_t {operators.nodal}_{operators.pool}(const int16_t *x, weights_t w, int n, "
-        f"int w_bits,\n    {formats})\n{{\n{body}}}\n"
-    )
-
-
-#: Two products of 16-bit numbers fit into 32 bits, which are quicker than 64. Most of the sum is left to
-#: instructions for two products at once, where there are any.
-_SUM_OF_PAIRS = """\
-int64_t total = 0;
-int i = 0;
-DUAL
-for (; i + 2 <= n; i += 2) {
-    total += PSI(i) + PSI(i + 1);
-}
-if (i < n) {
-    total += PSI(i);
-}
-return rescale(total, BITS - pooled_bits);
-"""
-
-
-#: Cortex-M4, M7 and M33: four products by two instructions; the sum is exact, and so the same. Bytes are
-#: widened to 16 bits two at a time, those with even numbers first.
-_DUAL_LOOP = """\
-#if DUAL
-for (; i + 4 <= n; i += 4) {
-    const uint32_t first = WORD_AT(x + i), second = WORD_AT(x + i + 2);
-    STEPS
-}
-#endif
-"""
-_DUAL_STEPS = {
-    "int16": """\
-    total = __smlald((int32_t)first, (int32_t)WORD_AT(w + i), total);
-    total = __smlald((int32_t)second, (int32_t)WORD_AT(w + i + 2), total);
-""",
-    "int8": """\
-    const uint32_t bytes = WORD_AT(w + i);
-    const uint32_t even = (first & 0xFFFF) | second << 16, odd = first >> 16 | (second & 0xFFFF0000);
-    total = __smlald((int32_t)even, __sxtb16((int32_t)bytes), total);
-    total = __smlald((int32_t)odd, __sxtb16((int32_t)(bytes >> 8)), total);
-""",
-}
-_DUAL = """\
-/* Instructions that multiply two pairs of 16-bit numbers and add both products to a sum. */
-#if defined(__ARM_FEATURE_SIMD32) && defined(__ARM_FEATURE_UNALIGNED) && !defined(__ARM_BIG_ENDIAN)
-#include <arm_acle.h>
-#define DUAL 1
-struct __attribute__((packed, may_alias)) word {
-    uint32_t bits;
-};
-#define WORD_AT(place) (((const struct word *)(const void *)(place))->bits)
-#else
-#define DUAL 0
-#endif
-"""
-
-
-def _dual_loop(weights: str) -> str:
-    """The part of a sum that is computed two products at a time, where weights are stored so."""
-    steps = _DUAL_STEPS.get(weights)
-    return "" if steps is None else _DUAL_LOOP.replace("    STEPS\n", steps)
-
-
-def _fits_in_pairs(operators: OperatorSet) -> bool:
-    exact = stated(operators.nodal_operator.fixed).exact
-    return is_exact(operators) and exact is not None and exact.power == 1
-
-
-def _multiplies_pairs(pool: FixedPool) -> bool:
-    return "pair_bits" in pool.c
-
-
 def _table(name: str) -> str:
     return f"/* {_TABLES[name][0]}, with 16 fractional bits. */\n" + text.array(
         f"uint16_t {name}[{_TABLE_ENTRIES}] IN_FLASH", [TABLES[name]]
-    )
-
-
-def pooled_call(operators: OperatorSet) -> str:
-    """The call of a pool's function in a loop over neurons, for a block b and its neuron k."""
-    psi = "" if is_exact(operators) else "b.psi_bits, "
-    pair = ", b.pair_bits" if _multiplies_pairs(stated(operators.pool_operator.fixed)) else ""
-    return (
-        f"{operators.nodal}_{operators.pool}(x, w, (int)b.n_inputs, neuron.weight_bits,\n"
-        f"            b.x_bits, {psi}b.pooled_bits{pair})"
     )

@@ -7,8 +7,10 @@ import numpy as np
 from ..operators.kinds import stated
 from . import c_text as text
 from .buffers import CALL_DEPTH, FRAME_BYTES, buffers, route
-from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
-from .c_fixed_operators import ROOT_SLOPE, ROOT_START, fixed_operators, pooled_call
+from .c_fixed import FixedProgram, FixedStep
+from .c_fixed_inputs import inputs_text, reading, squash_table
+from .c_fixed_operators import fixed_operators
+from .c_fixed_pools import pooled_call
 from .c_platform import INLINE, size_checks
 from .c_scores import ScoreText, public_functions
 from .c_weights import described, types_of, weight_tables, weights_bytes
@@ -18,24 +20,17 @@ __all__ = ["facts", "fixed_source"]
 
 _STRUCTURES = """\
 /* Sizes of a block of neurons, and the fractional bits of its numbers. */
-struct block {{
+struct block {
     int16_t n_inputs, n_neurons;
     int8_t x_bits, psi_bits, pair_bits, pooled_bits, out_bits;
-}};
+};
 
 /* out = scale * f(pooled + bias) / 2^scale_bits + shift; the weights have weight_bits fractional bits. */
-struct neuron {{
+struct neuron {
     int32_t bias, shift;
     int16_t scale;
     int8_t scale_bits, weight_bits;
-}};
-
-/* Standardised input{bounded} = (x - mean) * scale / 2^scale_bits. */
-struct input {{
-    int32_t mean;
-    int16_t scale;
-    int8_t scale_bits;
-}};
+};
 """
 
 
@@ -49,26 +44,26 @@ def fixed_source(fixed: FixedProgram, name: str, header: str) -> str:
         _step_function(program.head, True),
     ]
     public = _public_functions(fixed, name)
+    inputs = inputs_text(fixed.inputs)
     operators = fixed_operators(
-        (step.operators for step in steps), "\n".join([*functions, public]), fixed.digits, fixed.weights
+        (step.operators for step in steps),
+        "\n".join([inputs, *functions, public]),
+        fixed.digits,
+        fixed.weights,
+        fixed.narrow,
     )
     units = [_ROOT] if any(step.unit for step in steps) else []
-    in_bounds = "" if fixed.bound is None else f" in units of its bound, with {BOUND_BITS} fractional bits,"
     parts = [
         f'#include "{header}"\n\n#include <stdint.h>\n',
         INLINE,
         size_checks(["int16_t", "int32_t", *types_of(fixed.weights)]),
         weight_tables(fixed.weights, _weights(fixed), [("TABLE_AT", "uint16_t")], structures=True),
-        _STRUCTURES.format(bounded=in_bounds),
+        _STRUCTURES,
         operators,
         *units,
+        *([_SCALED] if any("scaled(" in function for function in functions) else []),
         *functions,
-        text.table(f"struct input inputs[{program.n_inputs}] IN_FLASH", fixed.inputs),
-        *(
-            []
-            if fixed.bound is None
-            else [_SQUASHED.format(bound=fixed.bound, bits=BOUND_BITS, start=ROOT_START, slope=ROOT_SLOPE)]
-        ),
+        inputs,
         *_arrays(fixed),
         *_limits(fixed),
         _outputs_function(fixed),
@@ -83,6 +78,7 @@ def facts(fixed: FixedProgram) -> list[str]:
     program = fixed.program
     constants = 8 * program.n_inputs + weights_bytes(fixed.weights, [s.weight.size for s in fixed.steps])
     constants += 4 * len(fixed.head_limits or ())
+    constants += 0 if fixed.inputs.bound is None else 2 * len(squash_table(fixed.inputs.bound))
     constants += sum(16 + 12 * step.step.n_neurons for step in fixed.steps)
     arrays = 2 * sum(buffers(program, True).values()) + 4 * program.n_outputs * (program.classes is not None)
     return [
@@ -106,6 +102,13 @@ def _function_name(step: Step, head: bool) -> str:
     return name + ("_unit" if step.unit else "") + ("_head" if head else "")
 
 
+_SCALED = """\
+/* What a neuron yields of the value of its activation. */
+static INLINE int32_t scaled(const struct neuron *neuron, int32_t value)
+{
+    return rescale_and_add((int64_t)value * neuron->scale, neuron->scale_bits, neuron->shift);
+}
+"""
 _STEP = """\
 static void {function}(const struct block *block, const int16_t *x,
     weights_t w, const struct neuron *neurons, {kind} *out)
@@ -114,11 +117,10 @@ static void {function}(const struct block *block, const int16_t *x,
     COPY(b, block);
     for (int j = 0; j < b.n_neurons; j++, w += b.n_inputs) {{
         struct neuron neuron;
-        int32_t z, y;
+        int32_t z;
         COPY(neuron, neurons + j);
         z = {pooled};
-        z = saturated((int64_t)z + neuron.bias);
-        y = rescale((int64_t)f_{activation}(z, b.pooled_bits) * neuron.scale, neuron.scale_bits);
+        z = scaled(&neuron, f_{activation}(z, b.pooled_bits));
         out[j] = {store};
     }}
 }}
@@ -164,37 +166,6 @@ static uint32_t root(uint64_t square)
 """
 
 
-_SQUASHED = """\
-/* u / sqrt(1 + u^2), times the bound: the network's input, however far away u is. The inverse root is found
- * by three steps of Newton; products have 32 bits. */
-static INLINE int16_t squashed(int32_t u)
-{{
-    const uint32_t size = u < 0 ? (uint32_t)-u : (uint32_t)u, one = UINT32_C(1) << {bits};
-    const uint32_t larger = size > one ? size : one;
-    uint32_t a, b, v, f, y = {start}, n;
-    int shift = {bits} - 14, wide;
-    while (larger >> shift > 32767) {{
-        shift++;
-    }}
-    a = (size + (UINT32_C(1) << (shift - 1))) >> shift;
-    b = (one + (UINT32_C(1) << (shift - 1))) >> shift;
-    v = a * a + b * b;
-    wide = v >> 30 ? 2 : 0;
-    f = v >> (14 + wide); /* from 1 to 4, with 14 fractional bits; y has 16 */
-    y -= ({slope} * f) >> 14;
-    for (int i = 0; i < 3; i++) {{
-        y = (y * ((196608 - ((((y * y) >> 16) * f) >> 14)) >> 1)) >> 16;
-        y = y > 65535 ? 65535 : y;
-    }}
-    n = (size + (UINT32_C(1) << (shift - 2))) >> (shift - 1);
-    n = n > 65535 ? 65535 : n;
-    n = (((n * y) >> (wide ? 16 : 15)) * {bound} + 32768) >> 16;
-    n = n > INT16_MAX ? INT16_MAX : n;
-    return (int16_t)(u < 0 ? -(int32_t)n : (int32_t)n);
-}}
-"""
-
-
 def _step_function(step: Step, head: bool) -> str:
     operators = step.operators
     pooled = pooled_call(operators)
@@ -202,8 +173,7 @@ def _step_function(step: Step, head: bool) -> str:
     if step.unit:
         after = stated(operators.activation_operator.fixed).result_bits(15)
         return _UNIT.format(function=function, pooled=pooled, activation=operators.activation, after=after)
-    value = "saturated((int64_t)y + neuron.shift)"
-    store = value if head else f"(int16_t)within({value}, INT16_MAX)"
+    store = "z" if head else "(int16_t)within(z, INT16_MAX)"
     return _STEP.format(
         function=function,
         pooled=pooled,
@@ -255,19 +225,7 @@ def _outputs_function(fixed: FixedProgram) -> str:
     program = fixed.program
     lines = [f"int16_t {key}[{size}];" for key, size in buffers(program, True).items()]
     source = "b" if program.head_sees_input else "a"
-    standardised = "rescale(difference * input.scale, input.scale_bits)"
-    value = f"(int16_t)within(\n            {standardised}, INT16_MAX)"
-    if fixed.bound is not None:
-        value = f"squashed({standardised})"
-    lines += [
-        f"for (int i = 0; i < {program.n_inputs}; i++) {{",
-        "    struct input input;",
-        "    int64_t difference;",
-        "    COPY(input, inputs + i);",
-        "    difference = (int64_t)x[i] - input.mean;",
-        f"    {source}[i] = {value};",
-        "}",
-    ]
+    lines += reading(fixed.inputs, source)
     places, head_source = route(program, source)
     for number, layer in enumerate(fixed.layers):
         for j, (step, (reads, writes)) in enumerate(zip(layer, places[number], strict=True), 1):
@@ -301,6 +259,8 @@ def _call(step: Step, place: str, source: str, target: str, head: bool) -> str:
 
 #: With more classes all probabilities may be small.
 _MANY_CLASSES = 256
+#: So many exponentials can be added up in 32 bits.
+_MOST_IN_32_BITS = 2**16 - 1
 _SOFTMAX = """\
         out[j] = exponential(rescale((int64_t)out[j] - largest, {bits}), 15);
 """
@@ -316,11 +276,14 @@ def _public_functions(fixed: FixedProgram, name: str) -> str:
     positive = _SHARE if shares else _SOFTMAX
     # Outputs that are a 64th apart have different probabilities, unless there are many hundreds of classes.
     apart = None if shares else f"(int64_t)out[best] - out[j] < {1 << max(bits - 6, 0)}"
+    # Exponentials are at most 2^15.
+    wide = shares or fixed.program.n_outputs > _MOST_IN_32_BITS
+    divided = "(int64_t)out[j] * 65536 / total" if wide else "((uint32_t)out[j] << 16) / (uint32_t)total"
     scores = ScoreText(
         "int32_t",
-        "int64_t",
+        "int64_t" if wide else "int32_t",
         positive.format(bits=bits - 20),  # to the 20 fractional bits of exponents
-        "out[j] = (int32_t)((int64_t)out[j] * 65536 / total);",
+        f"out[j] = (int32_t)({divided});",
         apart if fixed.program.n_outputs <= _MANY_CLASSES else None,
     )
     return public_functions(fixed.program, name, scores)
@@ -369,4 +332,4 @@ def _float_faces(fixed: FixedProgram, name: str) -> str:
     program = fixed.program
     names = {"name": name, "upper": name.upper(), "n_inputs": program.n_inputs, "n": program.n_outputs}
     predict = _FLOAT_PREDICT.format(**names) if program.classes is not None else ""
-    return _FLOAT.format(**names, bits=", ".join(map(str, fixed.input_bits)), predict=predict)
+    return _FLOAT.format(**names, bits=", ".join(map(str, fixed.inputs.bits)), predict=predict)

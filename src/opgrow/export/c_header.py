@@ -80,7 +80,7 @@ def labels_comment(program: Program) -> str:
 
 def _formats(fixed: FixedProgram, upper: str) -> str:
     """How numbers go in and come out."""
-    bits = fixed.input_bits
+    bits = fixed.inputs.bits
     out = f"#define {upper}_OUTPUT_BITS {fixed.output_bits}\n"
     if len(set(bits)) == 1:
         lines = f"/* x[i] is the raw input times 2^{upper}_INPUT_BITS, rounded. */\n"

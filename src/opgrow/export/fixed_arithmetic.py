@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from .c_fixed_operators import ROOT_SLOPE, ROOT_START, TABLES
+from .c_fixed_inputs import KNEES, PLACE_BITS, squash_table
+from .c_fixed_operators import TABLES
 
 __all__ = [
     "INT32_MAX",
     "TEN",
     "exponential",
     "interpolated",
+    "logistic",
     "rescale",
     "root",
     "saturated",
+    "shifted",
     "sine",
     "softplus",
     "squashed",
@@ -38,18 +41,17 @@ def within(v: np.ndarray, limit: int | np.ndarray) -> np.ndarray:
     return np.clip(v, -np.asarray(limit), limit)
 
 
-def rescale(v: int | np.ndarray, bits: int | np.ndarray) -> np.ndarray:
-    """v / 2^bits, rounded and saturated; bits may be negative."""
+def shifted(v: int | np.ndarray, bits: int | np.ndarray) -> np.ndarray:
+    """v / 2^bits, rounded; bits may be negative, and v is saturated then."""
     v, bits = np.asarray(v, np.int64), np.asarray(bits, np.int64)
     right = np.clip(bits, 1, 62)
-    down = np.where(bits > 62, 0, saturated((v + (np.int64(1) << (right - 1))) >> right))
-    if (bits > 0).all():
-        return down
-    left = np.clip(-bits, 0, 31)
-    limit = np.int64(INT32_MAX) >> left
-    fits = (bits >= -31) & (v <= limit) & (v >= -limit)
-    up = np.where(fits, np.where(fits, v, 0) << left, np.sign(v) * INT32_MAX)
-    return np.where(bits > 0, down, up)
+    down = np.where(bits > 62, 0, (v + (np.int64(1) << (right - 1))) >> right)
+    return down if (bits > 0).all() else np.where(bits > 0, down, saturated(v) << np.clip(-bits, 0, 31))
+
+
+def rescale(v: int | np.ndarray, bits: int | np.ndarray) -> np.ndarray:
+    """v / 2^bits, rounded and saturated; bits may be negative."""
+    return saturated(shifted(v, bits))
 
 
 def root(square: np.ndarray) -> np.ndarray:
@@ -63,40 +65,37 @@ def root(square: np.ndarray) -> np.ndarray:
     return np.where((more > found) & (more * more <= square), more, found).astype(np.int64)
 
 
-def squashed(u: np.ndarray, bits: int, bound: int) -> np.ndarray:
-    """u / sqrt(1 + u^2) times the bound, of numbers with so many fractional bits."""
-    size, one = np.abs(u).astype(np.uint64), np.uint64(1 << bits)
-    larger = np.maximum(size, one)
-    shift = np.full(np.shape(u), bits - 14, np.uint64)
-    while (far := larger >> shift > 32767).any():
-        shift = np.where(far, shift + np.uint64(1), shift)
-    rounding = np.uint64(1) << (shift - np.uint64(1))
-    a, b = (size + rounding) >> shift, (one + rounding) >> shift
-    v = a * a + b * b
-    wide = np.where(v >> np.uint64(30) > 0, np.uint64(2), np.uint64(0))
-    f = v >> (np.uint64(14) + wide)
-    y = np.uint64(ROOT_START) - ((np.uint64(ROOT_SLOPE) * f) >> np.uint64(14))
-    sixteen = np.uint64(16)
-    for _ in range(3):
-        rest = (np.uint64(196608) - ((((y * y) >> sixteen) * f) >> np.uint64(14))) >> np.uint64(1)
-        y = np.minimum((y * rest) >> sixteen, np.uint64(65535))
-    n = (size + (np.uint64(1) << (shift - np.uint64(2)))) >> (shift - np.uint64(1))
-    n = np.minimum(n, np.uint64(65535))
-    n = ((n * y) >> np.where(wide > 0, sixteen, np.uint64(15))) * np.uint64(bound) + np.uint64(32768)
-    return np.sign(u) * np.minimum(n >> sixteen, np.uint64(2**15 - 1)).astype(np.int64)
+def squashed(place: np.ndarray, bound: int) -> np.ndarray:
+    """Squashed inputs of places in the table for a bound."""
+    at = np.abs(place)
+    for knee in KNEES[:-1]:
+        start = knee << PLACE_BITS
+        at = np.where(at > start, (at >> 2) + 3 * start // 4, at)
+    at = np.minimum(at, KNEES[-1] << PLACE_BITS)
+    return np.sign(place) * _between(np.array(squash_table(bound), np.int64), at, PLACE_BITS)
 
 
 def interpolated(name: str, at: np.ndarray, shift: int) -> np.ndarray:
     """Between the entries of a table: at / 2^shift entries from its beginning."""
-    table, i, rest = _TABLE[name], at >> shift, at & ((1 << shift) - 1)
+    return _between(_TABLE[name], at, shift)
+
+
+def _between(table: np.ndarray, at: np.ndarray, shift: int) -> np.ndarray:
+    i, rest = at >> shift, at & ((1 << shift) - 1)
     low, high = table[i], table[i + 1]
     return low + (((high - low) * rest + (1 << (shift - 1))) >> shift)
 
 
 def exponential(t: np.ndarray, bits: int | np.ndarray) -> np.ndarray:
     """exp(t / 2^20) with the given fractional bits."""
-    u = (t * 1512775) >> 20
-    return rescale(65536 + interpolated("EXP2", u & 0xFFFFF, 14), 16 - bits - (u >> 20))
+    u = (t * 1549082005) >> 32
+    return rescale(65536 + interpolated("EXP2", u & 0x3FFFF, 12), 16 - bits - (u >> 18))
+
+
+def logistic(t: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(t / 2^20)) of t from 0, with 30 fractional bits."""
+    e = exponential(-t, 30)
+    return (e * ((2**32 - 1) // (65536 + (e >> 14)) + 1)) >> 16
 
 
 def sine(phase: np.ndarray) -> np.ndarray:

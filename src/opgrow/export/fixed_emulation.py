@@ -10,9 +10,9 @@ import numpy as np
 
 from ..operators.kinds import stated
 from . import fixed_arithmetic
-from .c_fixed import BOUND_BITS, FixedProgram, FixedStep
-from .c_fixed_operators import is_exact
-from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, squashed, within
+from .c_fixed import FixedProgram, FixedStep
+from .c_fixed_pools import adds_products, is_exact
+from .fixed_arithmetic import INT32_MAX, exponential, rescale, root, saturated, shifted, squashed, within
 
 __all__ = ["as_inputs", "features", "head_outputs", "read_by_head", "scores"]
 
@@ -26,7 +26,7 @@ _EXACT_FLOAT = 2**53
 def as_inputs(fixed: FixedProgram, rows: np.ndarray) -> np.ndarray:
     """Raw rows (n, n_inputs) as the integers that the C functions take, as its own conversion has them."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = np.ldexp(np.asarray(rows, np.float32), np.array(fixed.input_bits, np.int32))
+        values = np.ldexp(np.asarray(rows, np.float32), np.array(fixed.inputs.bits, np.int32))
     values = np.nan_to_num(values.astype(np.float64), nan=0.0)
     # The largest float below 2^31 is taken for everything beyond it.
     values = np.where(np.abs(values) >= 2147483520, np.sign(values) * INT32_MAX, np.rint(values))
@@ -75,11 +75,14 @@ def scores(fixed: FixedProgram, outputs: np.ndarray) -> np.ndarray:
 
 
 def _network_input(fixed: FixedProgram, x: np.ndarray) -> np.ndarray:
-    mean, scale, bits = np.array(fixed.inputs, np.int64).T
-    difference = (x - mean) * scale
-    if fixed.bound is None:
-        return within(rescale(difference, bits), INT16_MAX)
-    return squashed(rescale(difference, bits), BOUND_BITS, fixed.bound)
+    inputs = fixed.inputs
+    if inputs.by_products:
+        factor, centre = np.array(inputs.constants, np.int64).T
+        value = (x * factor >> 32) - centre
+    else:
+        mean, scale, bits = np.array(inputs.constants, np.int64).T
+        value = rescale((x - mean) * scale, bits)
+    return within(value, INT16_MAX) if inputs.bound is None else squashed(value, inputs.bound)
 
 
 def _hidden(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
@@ -91,8 +94,7 @@ def _hidden(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarr
 def _outputs(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarray:
     bias, shift, scale, scale_bits, _ = np.array(step.neurons, np.int64).T
     z = saturated(_pooled(step, x, digits) + bias)
-    y = rescale(_activated(step, z, step.pooled_bits) * scale, scale_bits)
-    return saturated(y + shift)
+    return saturated(shifted(_activated(step, z, step.pooled_bits) * scale, scale_bits) + shift)
 
 
 def _activated(step: FixedStep, z: np.ndarray, bits: int) -> np.ndarray:
@@ -113,7 +115,8 @@ def _pooled(step: FixedStep, x: np.ndarray, digits: tuple[int, int]) -> np.ndarr
     weight, w_bits = step.weight.astype(np.int64), np.array([neuron[4] for neuron in step.neurons])
     if nodal.exact is not None and is_exact(step.step.operators):
         power = nodal.exact.power
-        return rescale(_product(x**power, weight), w_bits + power * step.x_bits - step.pooled_bits)
+        sums, down = _product(x**power, weight), w_bits + power * step.x_bits - step.pooled_bits
+        return shifted(sums, down) if adds_products(step.step.operators) else rescale(sums, down)
     rows = max(1, _CHUNK_ELEMENTS // weight.size)
     parts = []
     for start in range(0, len(x), rows):

@@ -43,8 +43,8 @@ def _sigmoid_slopes(x: Array) -> Array:
 
 
 def _fixed_sigmoid(arithmetic: Any, z: Array, bits: int) -> Array:
-    e = arithmetic.exponential(-arithmetic.rescale(np.abs(z), bits - 20), 30)
-    return np.where(z < 0, e << 30, _ONE << 30) // (_ONE + e)
+    below = arithmetic.logistic(arithmetic.rescale(np.abs(z), bits - 20))
+    return np.where(z < 0, below, _ONE - below)
 
 
 def _onnx_sigmoid(graph: Any, x: str) -> str:
@@ -66,8 +66,8 @@ SIGMOID = Activation(
     latex=r"\frac{{1}}{{1 + e^{{-\left({x}\right)}}}}",
     fixed=FixedActivation(
         """\
-const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 20), 30);
-return (int32_t)((z < 0 ? e << 30 : one << 30) / (one + e));
+const int32_t below = logistic(rescale(z < 0 ? -z : z, bits - 20));
+return z < 0 ? below : (INT32_C(1) << 30) - below;
 """,
         _fixed_sigmoid,
         bits=30,
@@ -78,8 +78,8 @@ return (int32_t)((z < 0 ? e << 30 : one << 30) / (one + e));
 
 
 def _fixed_tanh(arithmetic: Any, z: Array, bits: int) -> Array:
-    e = arithmetic.exponential(-arithmetic.rescale(np.abs(z), bits - 21), 30)
-    return np.where(z < 0, -1, 1) * (((_ONE - e) << 30) // (_ONE + e))
+    value = _ONE - 2 * arithmetic.logistic(arithmetic.rescale(np.abs(z), bits - 21))
+    return np.where(z < 0, -value, value)
 
 
 def _single_tanh(x: Array) -> Array:
@@ -101,8 +101,7 @@ TANH = Activation(
     latex=r"\tanh\left({x}\right)",
     fixed=FixedActivation(
         """\
-const int64_t one = (int64_t)1 << 30, e = exponential(-rescale(z < 0 ? -z : z, bits - 21), 30);
-const int32_t value = (int32_t)(((one - e) << 30) / (one + e));
+const int32_t value = (INT32_C(1) << 30) - 2 * logistic(rescale(z < 0 ? -z : z, bits - 21));
 return z < 0 ? -value : value;
 """,
         _fixed_tanh,
@@ -174,7 +173,10 @@ SOFTPLUS = Activation(
 
 
 def _fixed_inverse_absolute(arithmetic: Any, z: Array, bits: int) -> Array:
-    return np.sign(z) * ((np.abs(z) * _ONE) // ((1 << bits) + np.abs(z)))
+    size = np.abs(z)
+    share = (2**32 - 1) // (65536 + arithmetic.rescale(size, bits - 16)) + 1
+    below_half = arithmetic.rescale(size * share, bits - 14)
+    return np.sign(z) * np.where(share > 32768, below_half, _ONE - (share << 14))
 
 
 INVERSE_ABSOLUTE = Activation(
@@ -190,8 +192,11 @@ INVERSE_ABSOLUTE = Activation(
     latex=r"\frac{{{x}}}{{1 + \left|{x}\right|}}",
     fixed=FixedActivation(
         """\
-const int64_t size = z < 0 ? -(int64_t)z : z;
-return (int32_t)((int64_t)z * ((int64_t)1 << 30) / (((int64_t)1 << bits) + size));
+const int32_t size = z < 0 ? -z : z;
+const uint32_t share = UINT32_MAX / (65536 + (uint32_t)rescale(size, bits - 16)) + 1; /* 1 / (1 + size) */
+const int32_t value = share > 32768 ? rescale((int64_t)size * (int32_t)share, bits - 14)
+    : (INT32_C(1) << 30) - (int32_t)(share << 14);
+return z < 0 ? -value : value;
 """,
         _fixed_inverse_absolute,
         bits=30,
