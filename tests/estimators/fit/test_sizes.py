@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification, make_friedman1
+from sklearn.datasets import make_classification
 
 from opgrow import Callback, HeMLGOPClassifier, HeMLGOPRegressor
 from opgrow.estimators.fit.sizes import size_that_pays
@@ -74,16 +74,23 @@ def widths_of(model: Any) -> dict[int, list[int]]:
 def test_members_have_the_size_that_the_first_of_them_has_found() -> None:
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (900, 2))
-    waves, noise = np.sin(2 * x[:, 0]) * np.cos(2 * x[:, 1]), rng.normal(size=900)
-    of_waves, of_noise = (widths_of(HeMLGOPRegressor(**SHORT).fit(x, y)) for y in (waves, noise))
+    waves, noise = np.sin(1.3 * x[:, 0]) * np.cos(1.3 * x[:, 1]) > 0, rng.normal(size=900) > 0
+    of_waves, of_noise = (widths_of(HeMLGOPClassifier(**SHORT).fit(x, y)) for y in (waves, noise))
     assert of_waves[2] == of_waves[3] == of_waves[5]
     assert of_waves[2] in ([20] * 3, [40] * 3, [80] * 3)
     assert of_noise[2] == of_noise[3] == of_noise[5] == [10] * 3
 
 
+def test_regressors_grow_block_by_block_where_that_is_as_good() -> None:
+    rng = np.random.default_rng(0)
+    model = HeMLGOPRegressor(**SHORT).fit(rng.normal(size=(900, 2)), rng.normal(size=900))
+    blocks = [step for step in model.history_ if step.kind == "block"]
+    for member in range(1, 6):  # a block that was refused ends the growth of its layer
+        assert any(step.member == member and not step.accepted for step in blocks)
+
+
 def test_the_history_is_that_of_what_stays() -> None:
-    x, y = make_friedman1(600, random_state=1)
-    model = HeMLGOPRegressor(**SHORT).fit(x, y)
+    model = HeMLGOPClassifier(**SHORT).fit(*make_classification(400, 6, n_informative=4, random_state=0))
     assert model.network_.members is not None
     for member, layers in widths_of(model).items():
         blocks = [s.n_neurons for s in model.history_ if s.member == member and s.kind == "block"]
@@ -124,6 +131,6 @@ def test_a_stopped_trial_still_is_a_network() -> None:
 
 
 def test_without_rows_to_judge_by_the_smallest_size_is_taken() -> None:
-    x, y = make_friedman1(600, random_state=0)
-    model = HeMLGOPRegressor(**SHORT, validation_fraction=0.0).fit(x, y)
+    x, y = make_classification(400, 6, n_informative=4, random_state=0)
+    model = HeMLGOPClassifier(**SHORT, validation_fraction=0.0).fit(x, y)
     assert widths_of(model)[2] == [10] * 3

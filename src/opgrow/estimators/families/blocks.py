@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -53,6 +53,8 @@ class BlockParameters:
 class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSettings]):
     """What the parameters of the family mean."""
 
+    #: Whether networks that may be tuned as a whole grow block by block unless the former is better.
+    _blocks_first: ClassVar[bool] = False
     learning_rates: str | Sequence[float] = "auto"
     epochs: Sequence[int] = (15, 15)
     patience: int | None = 8
@@ -136,7 +138,7 @@ class BlockEstimator(TuningParameters, BlockParameters, GrowingEstimator[BlockSe
         settings = replace(settings, dropouts=(dropout,), tuning=tuning)
         sizes = widths(self, n_rows) if number % 3 else []
         whole = [replace(_of_size(settings, size), layer_threshold=-np.inf) for size in sizes]
-        return [settings, *whole]
+        return [settings, *whole] if self._blocks_first or not whole else whole
 
     def _student_follows(self, max_parameters: int | None) -> bool:
         return student_follows(self, max_parameters)
@@ -172,6 +174,7 @@ class BlockClassifier(RunParameters, ChunkParameters, GrowingClassifier[BlockSet
 
 @declares_parameters
 class BlockRegressor(RunParameters, ChunkParameters, GrowingRegressor[BlockSettings], BlockEstimator):
-    """The regressors of the family: for numbers, dropout costs accuracy."""
+    """The regressors of the family: for numbers, dropout costs accuracy, and blocks are worth a trial."""
 
+    _blocks_first = True
     dropout: float | Sequence[float] = 0.0
