@@ -17,8 +17,10 @@ import numpy as np
 from ..engine.wiring import Span
 from ..network import Block, Network
 from ..network.scaling import squash
+from ..network.tensors import LIMITS
 from ..operators import OperatorSet
 from ..rows.signals import WindowForm
+from .reach import limits_in_reach
 
 __all__ = ["LINEAR", "Program", "Step", "program_of", "steps_of"]
 
@@ -196,6 +198,7 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
     if features is not None and len(features) != network.n_inputs:
         raise ValueError(f"features has {len(features)} names, and the model takes {network.n_inputs}.")
     layers, head = steps_of(network)
+    limits = [_limits(network, name) if limits_in_reach(network) else None for name in LIMITS]
     return Program(
         estimator=type(estimator).__name__,
         topology=network.topology(),
@@ -211,8 +214,8 @@ def program_of(estimator: Any, features: Sequence[str] | None = None) -> Program
         input_bound=network.input_bound,
         output_low=_limits(network, "output_low"),
         output_high=_limits(network, "output_high"),
-        head_low=_limits(network, "head_low"),
-        head_high=_limits(network, "head_high"),
+        head_low=limits[0],
+        head_high=limits[1],
     )
 
 
