@@ -172,3 +172,14 @@ def _limit_libraries() -> Undo:
 
 #: One thread for BLAS and torch, for as long as any fit of this process runs.
 single_threaded_libraries = SharedChange(_limit_libraries)
+
+
+def _begin_child() -> None:
+    """In a forked child, OpenMP would wait for threads that are gone, wherever torch wants several."""
+    torch = loaded_torch()
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)

@@ -3,7 +3,8 @@
 What one block adds to a network says little about what blocks in all layers are worth once they are tuned
 together. So some networks of an average have layers of one block each, and the rows that the first of them
 does not learn from decide how large these are: it is grown anew with twice the neurons for as long as that
-makes it better. The others have the size that it has found.
+makes it better. The others have the size that it has found. A family may begin with a network that grows
+block by block, and all of them do if nothing is better.
 """
 
 from __future__ import annotations
